@@ -1,0 +1,13 @@
+//! The payloads of record version 1: frozen structs, one file a topic. Names and numbers alone in what decides; free text of
+//! tenants only in kinds that inform.
+//!
+//! bincode stores fields and variants by position: never reorder, insert or remove one. `tests/data/format` holds a golden
+//! encoding of each kind that fails when anybody does.
+
+pub mod daemon;
+pub mod operator;
+pub mod pod;
+pub mod step;
+pub mod tail;
+pub mod verdict;
+pub mod want;

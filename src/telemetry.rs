@@ -1,0 +1,1 @@
+//! Logs and metrics: typed, bounded, without a label that grows with tenants.

@@ -1,0 +1,3 @@
+//! The only integration test binary.
+
+fn main() {}
