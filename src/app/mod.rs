@@ -1,1 +1,14 @@
-//! What a fact means: state, fold, plan, step. Pure: no async, no I/O, no clock, ordered maps.
+//! What a fact means to one app: state, fold, plan, step. Pure: no async, no I/O, no clock, no randomness, ordered maps.
+
+pub mod ends;
+pub mod fold;
+pub mod plan;
+pub mod react;
+pub mod report;
+pub mod rules;
+pub mod settings;
+pub mod state;
+pub mod table;
+
+#[cfg(test)]
+mod tests;

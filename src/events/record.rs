@@ -106,7 +106,7 @@ events! {
     /// A counted answer did not name the app.
     WantMissing(want::WantMissing) = 15 v 1, Input;
     /// A want that could not be believed.
-    WantRefused(want::WantRefused) = 16 v 1, Input;
+    WantRefused(want::WantRefused) = 16 v 1, Note;
     /// What was concluded of a host.
     VerdictReached(verdict::VerdictReached) = 17 v 1, Decision;
     /// A pod's end, with its cause.
@@ -143,16 +143,14 @@ events! {
     Thawed(operator::Thawed) = 33 v 1, Input;
     /// An operator asked to try a failed release again.
     RetryAsked(operator::RetryAsked) = 34 v 1, Input;
-    /// An operator asked to restart the wanted host.
-    RestartAsked(operator::RestartAsked) = 35 v 1, Input;
     /// An operator asked to stop the pods of an app that no want names.
-    StopAsked(operator::StopAsked) = 36 v 1, Input;
+    StopAsked(operator::StopAsked) = 35 v 1, Input;
     /// The fold broke an invariant: the subject is visible and not acted on.
-    Quarantined(daemon::Quarantined) = 37 v 1, Input;
+    Quarantined(daemon::Quarantined) = 36 v 1, Input;
     /// An environment was fetched: its keyed digest shows a change, no value is kept.
-    EnvironmentFetched(want::EnvironmentFetched) = 38 v 1, Note;
+    EnvironmentFetched(want::EnvironmentFetched) = 37 v 1, Note;
     /// A release's package is on disk, verified.
-    SourceKept(want::SourceKept) = 39 v 1, Note;
+    SourceKept(want::SourceKept) = 38 v 1, Note;
 }
 
 impl Kind {

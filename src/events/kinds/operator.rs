@@ -27,15 +27,6 @@ pub struct RetryAsked {
     pub host: HostName,
 }
 
-/// An operator asked to restart a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RestartAsked {
-    /// The token's name.
-    pub who: Word,
-    /// Which host.
-    pub host: HostName,
-}
-
 /// An operator asked to stop the pods of an app that no want names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopAsked {

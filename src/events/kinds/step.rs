@@ -85,11 +85,27 @@ impl Step {
     }
 }
 
+/// What a step is a part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// The host is started for the first time, or after a stop.
+    Start,
+    /// The host is run again under its name.
+    Revive {
+        /// Whether an own exit made it so.
+        counted: bool,
+    },
+    /// The host is removed.
+    Stop,
+}
+
 /// A step was decided; its id is the record's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepIssued {
     /// What is to be done.
     pub step: Step,
+    /// What it is a part of.
+    pub purpose: Purpose,
     /// The rule of the plan that asked for it, by its stable name.
     pub rule: Word,
 }

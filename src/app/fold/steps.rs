@@ -1,0 +1,220 @@
+//! The fold over steps: issued, asked back, settled, left behind by an earlier life.
+
+use super::{At, pods};
+use crate::app::state::{App, Delete, Flight, Hindered, Hindrance, Host, Secret, Work};
+use crate::events::kinds::pod::{GoneHow, PodGone};
+use crate::events::kinds::step::{ObjectSeen, Outcome, Purpose, Step, StepIssued, StepSettled};
+use crate::ids::{HostName, Seq};
+
+/// Uncounted revivals that are remembered, a host: with pauses that grow to a minute a window holds far fewer.
+const REVIVALS: usize = 64;
+
+/// A step was decided.
+pub(super) fn issued(app: &mut App, at: At, issued: &StepIssued) {
+    let incarnation = app.incarnation;
+    let host = app.hosts.entry(issued.step.host().clone()).or_default();
+    let flight = Flight { step: issued.step.clone(), incarnation, issued_us: at.time_us, revoking: false, withheld: false };
+    host.flights.insert(at.seq, flight);
+    match &issued.step {
+        Step::PutSecret { release, sha256, .. } => {
+            begin(host, at, issued.purpose);
+            pods::runs(host, *release, *sha256);
+            host.secret_put = false;
+        }
+        Step::CreatePod { release, sha256, .. } => pods::runs(host, *release, *sha256),
+        Step::DeletePod { uid, forced, .. } => {
+            let revive = matches!(issued.purpose, Purpose::Revive { .. });
+            if revive {
+                begin(host, at, issued.purpose);
+                host.secret_put = false;
+            } else {
+                host.work = Work::Stopping;
+            }
+            if let Some(pod) = host.pod.as_mut().filter(|pod| pod.uid == *uid) {
+                pod.delete = Some(Delete { step: at.seq, revive, forced: *forced, unanswered: false });
+            }
+        }
+        // A host whose Secret goes is given up: whatever is brought next begins anew.
+        Step::DeleteSecret { .. } => {
+            host.work = Work::Rest;
+            host.secret_put = false;
+        }
+        Step::ReadPod { .. } | Step::ReadSecret { .. } => {}
+    }
+}
+
+/// The first step of a start or a revive begins it; the later ones go on with it.
+fn begin(host: &mut Host, at: At, purpose: Purpose) {
+    if !matches!(host.work, Work::Bringing(_)) {
+        host.work = Work::Bringing(purpose);
+        if purpose == (Purpose::Revive { counted: false }) {
+            host.no_fault_us.push(at.time_us);
+            if host.no_fault_us.len() > REVIVALS {
+                host.no_fault_us.remove(0);
+            }
+        }
+    }
+    host.gone = None;
+}
+
+/// The plan asked a step back; whether in time, its outcome tells.
+pub(super) fn revoking(app: &mut App, step: Seq) {
+    if let Some(flight) = app.hosts.values_mut().find_map(|host| host.flights.get_mut(&step)) {
+        flight.revoking = true;
+    }
+}
+
+/// A step was not sent because the daemon may not act: it stays, so that it is not decided again and again.
+pub(super) fn withheld(app: &mut App, step: Seq) {
+    if let Some(flight) = app.hosts.values_mut().find_map(|host| host.flights.get_mut(&step)) {
+        flight.withheld = true;
+    }
+}
+
+/// The daemon may act again: what was withheld is decided anew.
+pub(super) fn forget_withheld(app: &mut App) {
+    for host in app.hosts.values_mut() {
+        let withheld: Vec<_> = host.flights.iter().filter(|(_, flight)| flight.withheld).map(|(seq, _)| *seq).collect();
+        for seq in withheld {
+            if let Some(flight) = host.flights.remove(&seq) {
+                unsent(host, seq, &flight);
+            }
+        }
+    }
+}
+
+/// What became of a step.
+pub(super) fn settled(app: &mut App, at: At, settled: &StepSettled) {
+    let Some((name, flight)) = take_flight(app, settled.step) else {
+        // An observation settled it before; the outcome adds nothing to what was observed.
+        return;
+    };
+    let Some(host) = app.hosts.get_mut(&name) else { return };
+    if !matches!(flight.step, Step::CreatePod { .. } | Step::DeletePod { .. }) {
+        host.moved = at.seq;
+    }
+    let hindered = hindrance(settled.outcome);
+    match hindered {
+        Some(what) => hinder(host, at, what),
+        None => host.hindrance = None,
+    }
+    match (&flight.step, settled.outcome) {
+        (_, Outcome::Revoked | Outcome::Unsent) => unsent(host, settled.step, &flight),
+        (Step::PutSecret { .. }, Outcome::Done | Outcome::AlreadySo) => {
+            host.secret_put = true;
+            host.secret = present(settled.object.as_ref());
+        }
+        (Step::PutSecret { .. }, _) => {
+            if settled.outcome == Outcome::Unknown {
+                host.secret = Secret::Unknown;
+            }
+        }
+        (Step::CreatePod { .. }, outcome) => created(host, at, outcome, settled.object.as_ref()),
+        (Step::DeletePod { uid, .. }, Outcome::Gone | Outcome::Conflict) => {
+            let gone = PodGone { host: name.clone(), uid: uid.clone(), resource_version: 0, how: GoneHow::NotFound };
+            pods::gone(app, at, &gone);
+        }
+        (Step::DeletePod { .. }, Outcome::Done | Outcome::AlreadySo) => {}
+        (Step::DeletePod { .. }, Outcome::Unknown) => unanswered(host, settled.step),
+        (Step::DeletePod { .. }, _) => unsent(host, settled.step, &flight),
+        (Step::DeleteSecret { .. }, Outcome::Done | Outcome::AlreadySo | Outcome::Gone) => host.secret = Secret::Absent,
+        (Step::DeleteSecret { .. }, _) => host.secret = Secret::Unknown,
+        (Step::ReadSecret { .. }, Outcome::Gone) => host.secret = Secret::Absent,
+        (Step::ReadSecret { .. }, _) => host.secret = present(settled.object.as_ref()),
+        (Step::ReadPod { .. }, Outcome::Done | Outcome::AlreadySo | Outcome::Gone) => host.doubt_since_us = None,
+        (Step::ReadPod { .. }, _) => {}
+    }
+}
+
+fn take_flight(app: &mut App, step: Seq) -> Option<(HostName, Flight)> {
+    app.hosts.iter_mut().find_map(|(name, host)| host.flights.remove(&step).map(|flight| (name.clone(), flight)))
+}
+
+fn present(object: Option<&ObjectSeen>) -> Secret {
+    object.map_or(Secret::Unknown, |object| Secret::Present { uid: object.uid.clone(), resource_version: object.resource_version })
+}
+
+fn created(host: &mut Host, at: At, outcome: Outcome, object: Option<&ObjectSeen>) {
+    match (outcome, object) {
+        (Outcome::Done | Outcome::AlreadySo, Some(object)) => {
+            pod_known(host, at, object, false);
+            pods::brought(host);
+        }
+        (Outcome::Conflict, Some(object)) => {
+            pod_known(host, at, object, true);
+            host.work = Work::Rest;
+        }
+        (Outcome::Unknown, _) => host.doubt_since_us = Some(at.time_us),
+        _ => {}
+    }
+}
+
+/// An outcome's object counts as observed, unless its uid is known gone or a newer one is known.
+fn pod_known(host: &mut Host, at: At, object: &ObjectSeen, different: bool) {
+    if host.gone_uids.contains(&object.uid) {
+        return;
+    }
+    match &mut host.pod {
+        Some(pod) if pod.uid == object.uid => {
+            pod.resource_version = pod.resource_version.max(object.resource_version);
+            pod.different |= different;
+        }
+        Some(pod) if pod.resource_version > object.resource_version => {}
+        known => {
+            let mut pod = pods::known_pod(object.uid.clone(), object.resource_version, at);
+            pod.different = different;
+            *known = Some(pod);
+        }
+    }
+    host.gone = None;
+}
+
+fn hindrance(outcome: Outcome) -> Option<Hindered> {
+    match outcome {
+        Outcome::Refused(refusal) => Some(Hindered::Refused(refusal)),
+        Outcome::NameHeld => Some(Hindered::NameHeld),
+        Outcome::Unknown => Some(Hindered::Unanswered),
+        Outcome::Unsent => Some(Hindered::Unsent),
+        Outcome::Done | Outcome::AlreadySo | Outcome::Gone | Outcome::Conflict | Outcome::Revoked => None,
+    }
+}
+
+fn hinder(host: &mut Host, at: At, what: Hindered) {
+    let times = host.hindrance.map_or(1, |before| before.times.saturating_add(1));
+    host.hindrance = Some(Hindrance { seq: at.seq, what, times, since_us: at.time_us });
+}
+
+/// A step that was certainly not carried out, or whose repetition is harmless: the plan may decide it again.
+fn unsent(host: &mut Host, step: Seq, flight: &Flight) {
+    if let Step::DeletePod { .. } = flight.step {
+        if let Some(pod) = host.pod.as_mut().filter(|pod| pod.delete.is_some_and(|delete| delete.step == step)) {
+            pod.delete = None;
+        }
+        if host.work == Work::Stopping {
+            host.work = Work::Rest;
+        }
+    }
+}
+
+fn unanswered(host: &mut Host, step: Seq) {
+    if let Some(delete) = host.pod.as_mut().and_then(|pod| pod.delete.as_mut()).filter(|delete| delete.step == step) {
+        delete.unanswered = true;
+    }
+}
+
+/// A step of an earlier life that the list did not settle.
+pub(super) fn left_behind(host: &mut Host, step: Seq, flight: &Flight) {
+    match &flight.step {
+        // The server may still carry it out: a 404 proves nothing for as long as a request lives there.
+        Step::CreatePod { .. } if host.pod.is_none() => host.doubt_since_us = Some(flight.issued_us),
+        Step::DeletePod { uid, .. } if host.pod.as_ref().is_some_and(|pod| pod.uid == *uid && pod.deleting_since_us.is_none()) => {
+            unanswered(host, step);
+        }
+        Step::CreatePod { .. }
+        | Step::DeletePod { .. }
+        | Step::PutSecret { .. }
+        | Step::DeleteSecret { .. }
+        | Step::ReadPod { .. }
+        | Step::ReadSecret { .. } => {}
+    }
+}

@@ -1,0 +1,94 @@
+//! The fold over what the gateway wants, and over what was concluded for it.
+
+use super::At;
+use crate::app::state::{App, HeldVerdict, Host, Missing, Want};
+use crate::events::kinds::verdict::{Verdict, VerdictReached};
+use crate::events::kinds::want::{WantMissing, WantSeen};
+use crate::ids::HostName;
+
+/// A want that changed.
+pub(super) fn seen(app: &mut App, at: At, want: &WantSeen) {
+    app.confirmed = true;
+    app.missing = Missing::default();
+    app.stop_asked = None;
+    let former = app.want.take();
+    let live_host = want.live_host.clone().or_else(|| former.as_ref().and_then(|former| former.live_host.clone()));
+    let same_host = former.as_ref().is_some_and(|former| former.host == want.host);
+    for (name, host) in &mut app.hosts {
+        if *name == want.host && same_host {
+            show(host, want, live_host.as_ref() == Some(name));
+        } else {
+            // A verdict ends when a want names another host.
+            host.verdict = None;
+            host.retried = false;
+        }
+    }
+    app.want = Some(Want {
+        seq: at.seq,
+        release: want.release,
+        sha256: want.sha256,
+        host: want.host.clone(),
+        registered: want.registered,
+        failed: want.failed,
+        live_host,
+    });
+}
+
+/// The wanted host's verdict, against what this answer shows of it.
+fn show(host: &mut Host, want: &WantSeen, is_live: bool) {
+    if is_live {
+        host.retried = false;
+    }
+    let Some(held) = &mut host.verdict else { return };
+    let visible = match held.verdict {
+        Verdict::Live => is_live,
+        Verdict::Failed(_) => want.failed,
+    };
+    if visible {
+        held.shown = true;
+    } else if held.shown {
+        // The gateway takes back what it had shown: for a failure that is a retry.
+        if matches!(held.verdict, Verdict::Failed(_)) {
+            try_again(host);
+        }
+        host.verdict = None;
+    }
+}
+
+/// The first good answer of an incarnation named the app as before.
+pub(super) fn confirmed(app: &mut App) {
+    app.confirmed = true;
+    app.missing = Missing::default();
+}
+
+/// A counted answer did not name it.
+pub(super) fn missing(app: &mut App, at: At, missing: &WantMissing) {
+    app.confirmed = true;
+    app.missing = Missing { in_row: app.missing.in_row.saturating_add(1), any_mass: app.missing.any_mass || missing.mass, seq: at.seq };
+}
+
+/// A verdict: a host has one, and a failed one replaces a live one.
+pub(super) fn verdict(app: &mut App, at: At, reached: &VerdictReached) {
+    let host = app.hosts.entry(reached.host.clone()).or_default();
+    if matches!(reached.verdict, Verdict::Failed(_)) {
+        host.retried = false;
+    }
+    host.verdict = Some(HeldVerdict { seq: at.seq, verdict: reached.verdict, uid: reached.uid.clone(), shown: false });
+}
+
+/// An operator's retry: the failure ends, and the want's `failed` is covered until it goes live or fails again.
+pub(super) fn retry(app: &mut App, name: &HostName) {
+    if let Some(host) = app.hosts.get_mut(name) {
+        if host.has_failed() {
+            host.verdict = None;
+        }
+        host.retried = true;
+        try_again(host);
+    }
+}
+
+/// Either kind of retry empties the host's window, and what kept it from starting is tried again.
+fn try_again(host: &mut Host) {
+    host.exits.clear();
+    host.hindrance = None;
+}

@@ -1,0 +1,110 @@
+//! One reaction: inputs are folded, the plan is made, and what follows is one atomic append. Live, replayed and verified alike.
+
+use super::fold::{fold, fold_all};
+use super::plan::plan;
+use super::rules::Rules;
+use super::state::App;
+use crate::events::kinds::daemon::PlanSettings;
+use crate::events::record::{Draft, Event, Header, Reaction, Record, Role};
+use crate::ids::{Seq, Subject};
+
+/// What a subject decides under.
+#[derive(Debug, Clone, Copy)]
+pub struct Under<'a> {
+    /// The rules' number.
+    pub rules: Rules,
+    /// The settings in force.
+    pub settings: &'a PlanSettings,
+    /// The record that holds them.
+    pub settings_seq: Seq,
+}
+
+/// What a reaction would append, and when to react again though nothing comes.
+#[derive(Debug, Clone)]
+pub struct Reacted {
+    /// Inputs, then decisions.
+    pub reaction: Reaction,
+    /// How many of them the plan decided.
+    pub decisions: usize,
+    /// When to plan again, log time.
+    pub wake_us: Option<i64>,
+}
+
+/// Folds `inputs` into a copy of the state and plans. The state itself is changed by [`committed`] alone, so that a reaction
+/// whose append fails has changed nothing.
+#[must_use]
+pub fn react(app: &App, subject: &Subject, inputs: Vec<Draft>, under: Under<'_>, now_us: i64) -> Reacted {
+    let mut ahead = app.clone();
+    for (index, input) in (0_u64..).zip(&inputs) {
+        if input.event.kind().role() != Role::Note {
+            fold(&mut ahead, under.rules, &provisional(subject, index, input, under, now_us));
+        }
+    }
+    let plan = plan(&ahead, under.settings, under.rules, now_us);
+    let decisions = plan.decisions.len();
+    let mut drafts = inputs;
+    drafts.extend(plan.decisions);
+    let reaction =
+        Reaction { subject: subject.clone(), time_us: now_us, rules: under.rules.number(), settings: under.settings_seq, drafts };
+    Reacted { reaction, decisions, wake_us: plan.wake_us }
+}
+
+/// Folds what was appended.
+pub fn committed(app: &mut App, rules: Rules, records: &[Record]) {
+    fold_all(app, rules, records.iter().filter(|record| record.event.kind().role() != Role::Note));
+}
+
+fn provisional(subject: &Subject, index: u64, input: &Draft, under: Under<'_>, now_us: i64) -> Record {
+    Record {
+        header: Header {
+            kind: input.event.kind().number(),
+            kind_version: input.event.kind().version(),
+            rules: under.rules.number(),
+            seq: Seq::provisional(index),
+            subject: subject.clone(),
+            subject_seq: 0,
+            time_us: now_us,
+            reaction: Seq::provisional(0),
+            cause: Seq::NONE,
+            settings: under.settings_seq,
+        },
+        event: input.event.clone(),
+    }
+}
+
+/// A decision that planning again does not give, or gives otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The record, or the reaction's last one when something is missing.
+    pub seq: Seq,
+    /// What the log holds there.
+    pub recorded: Option<Event>,
+    /// What planning again gives.
+    pub planned: Option<Event>,
+}
+
+/// Folds a recorded reaction and compares its decisions with what planning it again gives.
+///
+/// # Errors
+/// The first difference; the state is then that of the recorded reaction all the same.
+pub fn verify(app: &mut App, rules: Rules, settings: &PlanSettings, records: &[Record]) -> Result<(), Difference> {
+    let Some(last) = records.last() else { return Ok(()) };
+    let of_role = |role: Role| records.iter().filter(move |record| record.event.kind().role() == role);
+    fold_all(app, rules, of_role(Role::Input));
+    let plan = plan(app, settings, rules, last.header.time_us);
+    let mut planned = plan.decisions.into_iter();
+    let mut result = Ok(());
+    for record in of_role(Role::Decision) {
+        let again = planned.next();
+        let same = again.as_ref().is_some_and(|again| again.event == record.event && again.cause == record.header.cause);
+        if !same && result.is_ok() {
+            let recorded = Some(record.event.clone());
+            result = Err(Difference { seq: record.header.seq, recorded, planned: again.map(|again| again.event) });
+        }
+    }
+    if let (Some(missing), Ok(())) = (planned.next(), &result) {
+        result = Err(Difference { seq: last.header.seq, recorded: None, planned: Some(missing.event) });
+    }
+    fold_all(app, rules, of_role(Role::Decision));
+    result
+}

@@ -1,0 +1,398 @@
+//! What is known of one app: the fold's result and the plan's input. Plain data; changed by `fold` alone.
+//!
+//! Knowledge has three values: absent, known (at a resourceVersion), and unknown, when a write of ours may have been carried
+//! out and nobody saw it. Unknown is resolved by reading, never by guessing.
+
+use std::collections::BTreeMap;
+
+use crate::events::kinds::pod::{ContainerState, Disruption, NodeReady, Phase, PodSeen};
+use crate::events::kinds::step::{Purpose, Refusal, Step};
+use crate::events::kinds::tail::TailOf;
+use crate::events::kinds::verdict::{EndCause, Stage, Verdict};
+use crate::ids::{HostName, PackageDigest, Seq, Uid, Word};
+
+/// One app.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct App {
+    /// Which life of the process the following holds for; 0 before the first.
+    pub incarnation: u64,
+    /// Whether steps are sent at all (`act`).
+    pub acts: bool,
+    /// Whether an operator froze it.
+    pub frozen: bool,
+    /// A complete list was taken in this incarnation.
+    pub listed: Option<Seq>,
+    /// A good answer of the gateway was seen in this incarnation.
+    pub confirmed: bool,
+    /// What the gateway wants, as last believed.
+    pub want: Option<Want>,
+    /// Counted answers without the app, in a row.
+    pub missing: Missing,
+    /// An operator asked to stop what no want names.
+    pub stop_asked: Option<Seq>,
+    /// Its hosts, by name.
+    pub hosts: BTreeMap<HostName, Host>,
+    /// The nodes of its pods, as far as anybody said.
+    pub nodes: BTreeMap<Word, NodeReady>,
+    /// Alarms that are raised.
+    pub alarms: BTreeMap<Word, Option<HostName>>,
+    /// Its fold or plan broke an invariant: visible, not acted on in this life of the process.
+    pub quarantined: bool,
+}
+
+/// What the gateway wants of the app.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Want {
+    /// The record that says so.
+    pub seq: Seq,
+    /// The release.
+    pub release: u64,
+    /// Its package.
+    pub sha256: PackageDigest,
+    /// The host to run it as.
+    pub host: HostName,
+    /// A process of that host is connected to the gateway.
+    pub registered: bool,
+    /// That host was reported failed.
+    pub failed: bool,
+    /// The host that last went live; a null after a named one keeps the named one.
+    pub live_host: Option<HostName>,
+}
+
+/// Counted answers in a row that did not name the app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Missing {
+    /// How many.
+    pub in_row: u32,
+    /// Whether any of them missed most apps.
+    pub any_mass: bool,
+    /// The last one's record.
+    pub seq: Seq,
+}
+
+/// What is being done with a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Work {
+    /// Nothing.
+    #[default]
+    Rest,
+    /// It is being started or revived: ends when its pod is known.
+    Bringing(Purpose),
+    /// It is being removed: ends when its pod is gone.
+    Stopping,
+}
+
+/// What is known of an object that has no view of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Secret {
+    /// Nobody looked, or a write was never answered.
+    #[default]
+    Unknown,
+    /// It is not there.
+    Absent,
+    /// It is there.
+    Present {
+        /// Its identity.
+        uid: Uid,
+        /// The version seen.
+        resource_version: u64,
+    },
+}
+
+/// One host of the app.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Host {
+    /// The release it runs; 0 when nothing said.
+    pub release: u64,
+    /// The package it runs, the log's word before the pod's.
+    pub sha256: Option<PackageDigest>,
+    /// Its pod.
+    pub pod: Option<Pod>,
+    /// Its pod went without our stop; until revived or dropped.
+    pub gone: Option<End>,
+    /// What is being done.
+    pub work: Work,
+    /// The record that last moved it on: an outcome, or its pod being gone.
+    pub moved: Seq,
+    /// Its environment was put for the start or revive under way.
+    pub secret_put: bool,
+    /// Its Secret.
+    pub secret: Secret,
+    /// Steps without an outcome.
+    pub flights: BTreeMap<Seq, Flight>,
+    /// Ends that the log does not hold yet.
+    pub unrecorded: Vec<End>,
+    /// Own exits that were counted, log time, oldest first.
+    pub exits: Vec<Exit>,
+    /// When it was revived without counting, log time.
+    pub no_fault_us: Vec<i64>,
+    /// What was concluded of it.
+    pub verdict: Option<HeldVerdict>,
+    /// An operator's retry covers the want's `failed` until it goes live or fails again.
+    pub retried: bool,
+    /// Why its last step could not be done, and how often in a row.
+    pub hindrance: Option<Hindrance>,
+    /// The end by which it last could not come back; until its app runs again.
+    pub not_back: Option<Seq>,
+    /// A create that was never answered: until then a pod may still appear.
+    pub doubt_since_us: Option<i64>,
+    /// Uids that are gone, the last few: a uid once gone never comes back.
+    pub gone_uids: Vec<Uid>,
+    /// Tails that were asked for.
+    pub tails: BTreeMap<TailOf, Tail>,
+}
+
+/// A pod of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pod {
+    /// Its identity.
+    pub uid: Uid,
+    /// The newest version of it that is known.
+    pub resource_version: u64,
+    /// The record that last said something new.
+    pub seq: Seq,
+    /// As last seen; `None` while only our own write says that it is there.
+    pub view: Option<PodSeen>,
+    /// Log time of the last observation or write.
+    pub seen_us: i64,
+    /// Its stage, and since when, log time.
+    pub stage: Stage,
+    /// Since when, log time.
+    pub stage_since_us: i64,
+    /// Who disturbed it: readable only while it is dying, so it is remembered.
+    pub disruption: Option<Disruption>,
+    /// Since when it is being deleted, log time.
+    pub deleting_since_us: Option<i64>,
+    /// Our delete of it.
+    pub delete: Option<Delete>,
+    /// How it ended.
+    pub end: Option<End>,
+    /// The highest restart number of its app container.
+    pub restarts: u32,
+    /// Ours, but not the one that was to be made.
+    pub different: bool,
+}
+
+/// A delete of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delete {
+    /// The step.
+    pub step: Seq,
+    /// For a revive; else for a stop.
+    pub revive: bool,
+    /// Whether it forces the object away.
+    pub forced: bool,
+    /// No answer came, or it was left behind: it is decided again, but an end is still ours.
+    pub unanswered: bool,
+}
+
+/// How a pod ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// The record that showed it.
+    pub seq: Seq,
+    /// The pod.
+    pub uid: Uid,
+    /// The container that ended it, empty when none did.
+    pub container: Word,
+    /// Its restart number.
+    pub restart: u32,
+    /// Why.
+    pub cause: EndCause,
+    /// Exit code.
+    pub exit_code: Option<i32>,
+    /// Signal.
+    pub signal: Option<i32>,
+    /// Raw reason.
+    pub reason: Word,
+    /// The stage it was in.
+    pub stage: Stage,
+    /// Its node.
+    pub node: Word,
+    /// When, log time.
+    pub at_us: i64,
+}
+
+impl End {
+    /// Whether it is the process's own end, the only kind that counts (DESIGN.md, invariant 6).
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        matches!(self.cause, EndCause::AppExit | EndCause::Oom)
+    }
+
+    /// Whether the host is to blame for it; if not it is revived without counting.
+    #[must_use]
+    pub fn own_fault(&self) -> bool {
+        self.counts() || matches!(self.cause, EndCause::InstallFailed | EndCause::NeverStarted(_) | EndCause::Stuck(_))
+    }
+}
+
+/// A counted exit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// When, log time.
+    pub at_us: i64,
+    /// Of which pod.
+    pub uid: Uid,
+    /// Of which container.
+    pub container: Word,
+    /// Of which restart.
+    pub restart: u32,
+}
+
+/// A step without an outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flight {
+    /// What is to be done.
+    pub step: Step,
+    /// The incarnation that issued it.
+    pub incarnation: u64,
+    /// When, log time.
+    pub issued_us: i64,
+    /// It was asked back.
+    pub revoking: bool,
+    /// It was not sent, because the daemon may not act.
+    pub withheld: bool,
+}
+
+/// A verdict that stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldVerdict {
+    /// The record that says so.
+    pub seq: Seq,
+    /// What.
+    pub verdict: Verdict,
+    /// The pod it was concluded of.
+    pub uid: Option<Uid>,
+    /// A good answer has shown it.
+    pub shown: bool,
+}
+
+/// Why a host's last step could not be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hindrance {
+    /// The record that says so.
+    pub seq: Seq,
+    /// What hinders.
+    pub what: Hindered,
+    /// How often in a row, from 1.
+    pub times: u32,
+    /// Since the last time, log time.
+    pub since_us: i64,
+}
+
+/// What hinders a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hindered {
+    /// It was refused.
+    Refused(Refusal),
+    /// The name is held by a pod that is being deleted.
+    NameHeld,
+    /// No answer came.
+    Unanswered,
+    /// It was not sent.
+    Unsent,
+}
+
+/// A tail that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// The incarnation that asked.
+    pub incarnation: u64,
+    /// It is kept, or known not to be had.
+    pub settled: bool,
+}
+
+impl App {
+    /// The want in force: `None` when there never was one, or it is withdrawn.
+    #[must_use]
+    pub fn wanted(&self, withdraw_after: u32, withdraw_after_mass: u32) -> Option<&Want> {
+        self.want.as_ref().filter(|_| !self.missing.withdraws(withdraw_after, withdraw_after_mass))
+    }
+
+    /// Whether anything may be stopped: the gateway answered in this incarnation, or an operator asked for it.
+    #[must_use]
+    pub fn may_stop(&self) -> bool {
+        self.confirmed || self.stop_asked.is_some()
+    }
+
+    /// Whether there is nothing to do and nothing to remember.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.want.is_none() && self.hosts.is_empty()
+    }
+}
+
+impl Missing {
+    /// Whether these answers withdraw the app (hosted-apps.md, "Withdrawal").
+    #[must_use]
+    pub fn withdraws(&self, after: u32, after_mass: u32) -> bool {
+        self.in_row >= if self.any_mass { after_mass } else { after }
+    }
+}
+
+impl Host {
+    /// The flight of a step of that kind that is not being asked back.
+    pub fn flying(&self, is: impl Fn(&Step) -> bool) -> Option<(Seq, &Flight)> {
+        self.flights.iter().find(|(_, flight)| !flight.revoking && is(&flight.step)).map(|(seq, flight)| (*seq, flight))
+    }
+
+    /// Whether a verdict says that it failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.verdict.as_ref().is_some_and(|held| matches!(held.verdict, Verdict::Failed(_)))
+    }
+
+    /// Whether a live verdict stands.
+    #[must_use]
+    pub fn says_live(&self) -> bool {
+        self.verdict.as_ref().is_some_and(|held| held.verdict == Verdict::Live)
+    }
+
+    /// Whether a start or revive is under way that has no pod yet.
+    #[must_use]
+    pub fn is_being_brought(&self) -> bool {
+        matches!(self.work, Work::Bringing(_))
+            || self.flights.values().any(|flight| matches!(flight.step, Step::PutSecret { .. } | Step::CreatePod { .. }))
+    }
+
+    /// Whether nothing is known of it that a later fact could need.
+    #[must_use]
+    pub fn is_forgettable(&self) -> bool {
+        self.pod.is_none()
+            && self.gone.is_none()
+            && self.secret == Secret::Absent
+            && self.flights.is_empty()
+            && self.unrecorded.is_empty()
+            && self.doubt_since_us.is_none()
+            && self.tails.values().all(|tail| tail.settled)
+    }
+}
+
+impl Pod {
+    /// Whether its app container was seen running and has not ended.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.end.is_none() && self.view.as_ref().is_some_and(|view| matches!(view.app.state, ContainerState::Running { .. }))
+    }
+
+    /// Whether it was seen being deleted.
+    #[must_use]
+    pub fn is_deleting(&self) -> bool {
+        self.deleting_since_us.is_some()
+    }
+
+    /// Whether our delete of it is in flight, or was done.
+    #[must_use]
+    pub fn delete_stands(&self) -> bool {
+        self.delete.is_some_and(|delete| !delete.unanswered)
+    }
+
+    /// Whether no process of it runs any more: only then may its object go without a grace.
+    #[must_use]
+    pub fn process_ended(&self) -> bool {
+        let ended = |state: &ContainerState| matches!(state, ContainerState::Ended(_));
+        self.end.is_some()
+            && self.view.as_ref().is_some_and(|view| matches!(view.phase, Phase::Failed | Phase::Succeeded) || ended(&view.app.state))
+    }
+}
