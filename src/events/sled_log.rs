@@ -132,6 +132,22 @@ fn repair_conf(conf: &Path) -> io::Result<()> {
     if sound { Ok(()) } else { fs::remove_file(conf) }
 }
 
+/// Removes a snapshot that sled had not finished when its life ended: at the next opening sled would take it for one, find it
+/// cut off, and refuse to open for ever. The one before it, or none, serves as well.
+fn remove_unfinished_snapshots(store: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(store) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with("snap.") && name.ends_with(".generating")) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 struct SledStore {
     db: sled::Db,
     /// sled's data file by a descriptor of our own: what is synced before anything is acknowledged.
@@ -147,7 +163,7 @@ impl SledStore {
     fn open(dir: &Path, lock: File, extra_sync: bool, collect_every_ms: u64) -> Result<Self, OpenError> {
         let path = dir.join("store");
         let conf = path.join("conf");
-        repair_conf(&conf).map_err(engine::open_error)?;
+        repair_conf(&conf).and_then(|()| remove_unfinished_snapshots(&path)).map_err(engine::open_error)?;
         let config = sled::Config::new().path(&path).segment_size(SEGMENT).cache_capacity(CACHE);
         let config = config.flush_every_ms(Some(collect_every_ms));
         let db = config.open().map_err(|error| engine::open_error(from_sled(error)))?;

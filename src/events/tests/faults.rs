@@ -220,6 +220,17 @@ fn a_torn_conf_is_replaced() {
 }
 
 #[test]
+fn a_snapshot_that_sled_did_not_finish_keeps_nothing_from_opening() {
+    let world = OnDisk::new();
+    let (mut log, first) = world.open();
+    append(&mut *log);
+    drop(log);
+    fs::write(world.path().join("store/snap.7FFFFFFFFFFFFFFF.generating"), [1; 40]).expect("written");
+    let (_, opened) = world.open();
+    assert_eq!((opened.log, opened.head), (first.log, Seq(2)));
+}
+
+#[test]
 fn maximal_blocks_make_no_blob() {
     let world = OnDisk::new();
     let clock = Clock::simulated(START_US);

@@ -28,7 +28,10 @@ pub(super) struct OnDisk(tempfile::TempDir);
 
 impl OnDisk {
     pub(super) fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
+        // In memory where that is possible: what a real sync is worth is tested by tests/it/power_cut.
+        let memory = std::path::Path::new("/dev/shm");
+        let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        Self(made.expect("a temporary folder"))
     }
 
     pub(super) fn path(&self) -> std::path::PathBuf {
