@@ -1,4 +1,20 @@
 //! Facts and their storage: what a record is, how it is encoded, and the logs that keep it. Knows nothing of what a fact means.
 
+mod assemble;
+pub mod block;
+pub mod check;
+pub mod codec;
+mod engine;
+pub mod frame;
+mod index;
 pub mod kinds;
+pub mod log;
+pub mod marks;
+pub mod mem_log;
 pub mod record;
+mod recover;
+pub mod sled_log;
+mod store;
+#[cfg(test)]
+mod tests;
+pub mod tree;

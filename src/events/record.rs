@@ -23,6 +23,7 @@ pub const DECIDES: u16 = 0x8000;
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident($payload:ty) = $number:literal v $version:literal, $role:ident;)*) => {
         /// One fact, in the past tense.
+        #[expect(clippy::large_enum_variant, reason = "the largest, PodSeen, is also the most frequent")]
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum Event {
             $($(#[$doc])* $name($payload),)*

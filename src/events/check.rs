@@ -1,0 +1,210 @@
+//! Whether a log is what it says: every checksum, number, time and root, block by block, and the mark. Knows no meaning; that
+//! planning again gives the same decisions is checked elsewhere.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use super::block::Block;
+use super::frame::{Frame, FrameBody};
+use super::log::{Gap, LogReader, ReadError};
+use super::marks::Mark;
+use super::tree::{EMPTY_ROOT, Tree, TreeHead};
+use crate::ids::{LogId, Seq};
+
+/// One log id in a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPart {
+    /// Which.
+    pub log: LogId,
+    /// Its first record.
+    pub first: Seq,
+    /// Its last record.
+    pub last: Seq,
+    /// Its tree, recomputed.
+    pub tree: TreeHead,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// Blocks that were read.
+    pub blocks: u64,
+    /// Records that were read.
+    pub records: u64,
+    /// Records whose payload was erased or left out.
+    pub withheld: u64,
+    /// The log ids, in order.
+    pub logs: Vec<LogPart>,
+    /// The named gaps, in order.
+    pub gaps: Vec<Gap>,
+    /// The first thing that is not as it says; the check ends there.
+    pub difference: Option<Difference>,
+}
+
+/// Something that is not as it says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("at {seq}: {what}")]
+pub struct Difference {
+    /// The record, or the block's first.
+    pub seq: Seq,
+    /// What, in words.
+    pub what: String,
+}
+
+/// Checks the whole log, up to its first difference.
+///
+/// # Errors
+/// When the store does not answer.
+pub fn check(reader: &dyn LogReader) -> Result<Report, ReadError> {
+    let mut state = Check {
+        report: Report::default(),
+        tree: Tree::default(),
+        last: None,
+        subjects: BTreeMap::new(),
+        mark: reader.mark(),
+        // Taken now, and compared where the records reach it: a log that is being written goes on meanwhile.
+        claim: Some((reader.id(), reader.tree())),
+    };
+    let mut difference = None;
+    reader.blocks(Seq::NONE, &mut |key, bytes| match state.block(key, bytes) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(found) => {
+            difference = Some(found);
+            ControlFlow::Break(())
+        }
+    })?;
+    let difference = difference.or_else(|| state.end().err());
+    Ok(Report { difference, ..state.report })
+}
+
+/// What the following record must continue.
+#[derive(Clone)]
+struct Last {
+    seq: Seq,
+    time_us: i64,
+    reaction: Seq,
+    following: u16,
+    /// The header's bytes that all records of a reaction share: rules, reaction, settings; and the subject.
+    shared: Vec<u8>,
+}
+
+struct Check {
+    report: Report,
+    tree: Tree,
+    last: Option<Last>,
+    subjects: BTreeMap<String, u64>,
+    /// Taken when it was compared.
+    mark: Option<Mark>,
+    /// The reader's own tree; taken when it was compared.
+    claim: Option<(LogId, TreeHead)>,
+}
+
+fn differs<T>(seq: Seq, what: impl Into<String>) -> Result<T, Difference> {
+    Err(Difference { seq, what: what.into() })
+}
+
+impl Check {
+    fn block(&mut self, key: Seq, bytes: &[u8]) -> Result<(), Difference> {
+        let block = Block::read(bytes).or_else(|error| differs(key, error.to_string()))?;
+        let head = block.head;
+        let previous = self.seq();
+        if head.first != key {
+            return differs(key, format!("its block says that it begins at {}", head.first));
+        }
+        if head.previous != previous || head.first <= previous {
+            return differs(key, format!("its block says that it follows {}, not {previous}", head.previous));
+        }
+        if self.report.logs.last().is_none_or(|part| part.log != head.log) {
+            if self.report.logs.iter().any(|part| part.log == head.log) {
+                return differs(key, "its log id came before");
+            }
+            if self.last.as_ref().is_some_and(|last| last.following > 0) {
+                return differs(key, "another log begins within a reaction");
+            }
+            (self.tree, self.subjects) = (Tree::default(), BTreeMap::new());
+            let tree = TreeHead { size: 0, root: EMPTY_ROOT };
+            self.report.logs.push(LogPart { log: head.log, first: key, last: key, tree });
+        }
+        if head.before != self.tree.head() {
+            return differs(key, format!("its block says that {} records with another root come before it", head.before.size));
+        }
+        if head.first.0 - previous.0 > 1 {
+            self.report.gaps.push(Gap { after: previous, before: head.first });
+        }
+        self.report.blocks += 1;
+        for (seq, frame) in block.records() {
+            self.record(seq, &frame.or_else(|error| differs(seq, error.to_string()))?)?;
+        }
+        let tree = self.tree.head();
+        if let Some(part) = self.report.logs.last_mut() {
+            (part.last, part.tree) = (block.last(), tree);
+        }
+        self.compare(head.log)
+    }
+
+    fn record(&mut self, seq: Seq, frame: &Frame<'_>) -> Result<(), Difference> {
+        if frame.seq() != seq {
+            return differs(seq, format!("it says that it is {}", frame.seq()));
+        }
+        let count = self.subjects.entry(frame.subject.to_owned()).or_default();
+        *count += 1;
+        if frame.subject_seq() != *count {
+            return differs(seq, format!("it says that it is number {} of its subject, not {count}", frame.subject_seq()));
+        }
+        let now = Last {
+            seq,
+            time_us: frame.time_us(),
+            reaction: frame.reaction(),
+            following: frame.following(),
+            shared: [&frame.header[6..10], &frame.header[32..48], &frame.header[56..]].concat(),
+        };
+        if self.last.as_ref().is_some_and(|last| now.time_us < last.time_us) {
+            return differs(seq, "its time is before the record before it");
+        }
+        match self.last.as_ref().filter(|last| last.following > 0) {
+            Some(last) if seq.0 - last.seq.0 != 1 || now.following != last.following - 1 || now.shared != last.shared => {
+                return differs(seq, format!("it does not continue reaction {}", last.reaction));
+            }
+            None if now.reaction != seq => return differs(seq, format!("reaction {} is not whole", now.reaction)),
+            Some(_) | None => {}
+        }
+        self.tree.push(frame.leaf());
+        self.report.records += 1;
+        self.report.withheld += u64::from(matches!(frame.body, FrameBody::Withheld(_)));
+        self.last = Some(now);
+        Ok(())
+    }
+
+    /// Mark and claim end where a block ends.
+    fn compare(&mut self, log: LogId) -> Result<(), Difference> {
+        let size = self.tree.size();
+        if let Some((_, claim)) = self.claim.take_if(|(claimed, tree)| *claimed == log && tree.size <= size)
+            && claim != self.tree.head()
+        {
+            return differs(self.seq(), "the log's root is another than its records give");
+        }
+        match self.mark.take_if(|mark| mark.log == log && mark.tree.size() <= size) {
+            Some(mark) if mark.tree != self.tree => differs(mark.last, "the mark has another root"),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Difference> {
+        if let Some(last) = self.last.as_ref().filter(|last| last.following > 0) {
+            return differs(last.seq, format!("reaction {} is not whole", last.reaction));
+        }
+        // A mark of a log that another one followed is left out: `LogRestarted` names what was lost.
+        let current = self.report.logs.last().map(|part| part.log);
+        if let Some(mark) = self.mark.take().filter(|mark| Some(mark.log) == current || current.is_none()) {
+            return differs(mark.last, format!("the log ends before record {}, which was acknowledged", mark.last));
+        }
+        if self.claim.take().is_some() {
+            return differs(self.seq(), "the log ends before its own size");
+        }
+        Ok(())
+    }
+
+    fn seq(&self) -> Seq {
+        self.last.as_ref().map_or(Seq::NONE, |last| last.seq)
+    }
+}

@@ -1,0 +1,142 @@
+//! Payloads to bytes and back: the only file that names bincode. Knows which struct each kind and version has, and nothing of
+//! headers, blocks or meaning.
+//!
+//! Encoding is bincode 2's standard configuration (docs/log-format.md, "Payloads"). Two encodings can mean one value, so
+//! nobody ever hashes a re-encoding: what is hashed is what is stored.
+
+use super::kinds::{daemon, operator, pod, step, tail, verdict, want};
+use super::record::{Event, Kind, for_each_event};
+
+/// The header's number for this encoding.
+pub const BINCODE_2_STANDARD: u8 = 1;
+
+/// The largest payload, bytes: with its frame it fits a block, and a block stays far below what the store would put into a
+/// file of its own, which it never syncs (DESIGN.md, "The log").
+pub const PAYLOAD_MAX: usize = 16 * 1024;
+
+/// What decoding may claim, bytes. bincode counts decoded sizes, and one encoded byte decodes to 8 at most (a length or a
+/// `u64`): whatever was encoded within [`PAYLOAD_MAX`] decodes within this, and a damaged length does not abort the process.
+const DECODE_MAX: usize = 8 * PAYLOAD_MAX;
+
+/// Why bytes are no payload of their kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CodecError {
+    /// A newer build wrote it.
+    #[error("version {version} of {kind} is not known to this build")]
+    NewerVersion {
+        /// The kind's name.
+        kind: &'static str,
+        /// The version that is not known.
+        version: u16,
+    },
+    /// It is longer than any payload.
+    #[error("a payload of {0} bytes: at most {PAYLOAD_MAX}")]
+    TooLong(usize),
+    /// The bytes do not decode.
+    #[error("not a {kind}: {why}")]
+    Malformed {
+        /// The kind's name.
+        kind: &'static str,
+        /// What bincode says.
+        why: String,
+    },
+    /// It decodes, and bytes are left over.
+    #[error("a {kind} of {read} bytes with {left} more behind it")]
+    Trailing {
+        /// The kind's name.
+        kind: &'static str,
+        /// Bytes that decoded.
+        read: usize,
+        /// Bytes that were left.
+        left: usize,
+    },
+}
+
+fn write<T: serde::Serialize>(payload: &T) -> Result<Vec<u8>, String> {
+    bincode::serde::encode_to_vec(payload, bincode::config::standard()).map_err(|error| error.to_string())
+}
+
+fn read<T: serde::de::DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {
+    let config = bincode::config::standard().with_limit::<DECODE_MAX>();
+    let (value, read) = bincode::serde::decode_from_slice::<T, _>(bytes, config)
+        .map_err(|error| CodecError::Malformed { kind: kind.name(), why: error.to_string() })?;
+    match bytes.len() - read {
+        0 => Ok(value),
+        left => Err(CodecError::Trailing { kind: kind.name(), read, left }),
+    }
+}
+
+macro_rules! codec {
+    ($($name:ident($payload:ty) = $number:literal v $version:literal;)*) => {
+        /// The event's payload, in the version that [`Kind::version`] names.
+        ///
+        /// # Errors
+        /// [`CodecError::TooLong`] above [`PAYLOAD_MAX`]; [`CodecError::Malformed`] when the encoder refuses.
+        pub fn encode(event: &Event) -> Result<Vec<u8>, CodecError> {
+            let bytes = match event { $(Event::$name(payload) => write::<$payload>(payload),)* };
+            let bytes = bytes.map_err(|why| CodecError::Malformed { kind: event.kind().name(), why })?;
+            if bytes.len() > PAYLOAD_MAX { Err(CodecError::TooLong(bytes.len())) } else { Ok(bytes) }
+        }
+
+        /// The event of a payload; the bytes' checksum must have been verified. An older version's struct gets an arm of its
+        /// own here, with its pure conversion.
+        ///
+        /// # Errors
+        /// Any [`CodecError`]; never panics, whatever the bytes.
+        pub fn decode(kind: Kind, version: u16, bytes: &[u8]) -> Result<Event, CodecError> {
+            if bytes.len() > PAYLOAD_MAX {
+                return Err(CodecError::TooLong(bytes.len()));
+            }
+            match (kind, version) {
+                $((Kind::$name, $version) => read::<$payload>(kind, bytes).map(Event::$name),)*
+                _ => Err(CodecError::NewerVersion { kind: kind.name(), version }),
+            }
+        }
+    };
+}
+for_each_event!(codec);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::kinds::daemon::{LogRestarted, RestartReason, Setting, SettingsInForce};
+    use crate::events::tests::samples;
+
+    #[test]
+    fn a_length_that_is_damaged_is_an_error() {
+        let huge = [0xfd, 0, 0, 0, 0, 0, 1, 0, 0];
+        for kind in [Kind::StepExplained, Kind::IncarnationStarted, Kind::SettingsInForce] {
+            let bytes = [&[1_u8, 1][..], &huge].concat();
+            assert!(decode(kind, 1, &bytes).is_err(), "{}", kind.name());
+            assert!(decode(kind, 1, &huge).is_err(), "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn bytes_left_over_are_an_error() {
+        let event = Event::LogRestarted(LogRestarted { reason: RestartReason::NewFolder, former: None });
+        let mut bytes = encode(&event).expect("small");
+        bytes.push(0);
+        let trailing = CodecError::Trailing { kind: "LogRestarted", read: 2, left: 1 };
+        assert_eq!(decode(Kind::LogRestarted, 1, &bytes), Err(trailing));
+    }
+
+    #[test]
+    fn a_newer_version_is_said_and_not_guessed() {
+        let newer = CodecError::NewerVersion { kind: "PodSeen", version: 2 };
+        assert_eq!(decode(Kind::PodSeen, 2, &[]), Err(newer));
+    }
+
+    #[test]
+    fn whatever_fits_when_encoded_is_decoded() {
+        // The most decoded bytes for an encoded one: lengths of empty strings, and numbers.
+        let empty = Setting { key: String::new(), value: String::new() };
+        let Some(Event::SettingsInForce(sample)) = samples::events(Kind::SettingsInForce).pop() else { panic!("a sample of the kind") };
+        let fits = |count| Event::SettingsInForce(SettingsInForce { plan: sample.plan.clone(), all: vec![empty.clone(); count] });
+        let count = (1..).take_while(|count| encode(&fits(*count)).is_ok()).last().expect("one fits");
+        assert!(count > 8_000);
+        let bytes = encode(&fits(count)).expect("fits");
+        assert_eq!(decode(Kind::SettingsInForce, 1, &bytes), Ok(fits(count)));
+        assert!(matches!(encode(&fits(count + 1)), Err(CodecError::TooLong(_))));
+    }
+}

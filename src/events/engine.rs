@@ -1,0 +1,265 @@
+//! The log over any store: opening, the one way a commit becomes durable, and the readers. Knows neither disk nor encoding.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use super::assemble::{Commit, Position, assemble};
+use super::index::Index;
+use super::kinds::daemon::{LogRestarted, RestartReason};
+use super::log::{AppendError, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize, Visit, each_item};
+use super::marks::{CEILING_AHEAD, Ceiling, Mark, Marks};
+use super::record::{Draft, Event, Reaction, Record};
+use super::recover::{Recovered, recover};
+use super::store::Store;
+use super::tree::{Tree, TreeHead};
+use crate::clock::{Clock, Entropy};
+use crate::ids::{LogId, Seq, Subject};
+
+/// A log that is written.
+pub(super) struct Engine<S: Store> {
+    shared: Arc<Shared<S>>,
+    position: Position,
+    marks: Marks,
+    entropy: Entropy,
+    /// An append failed: nothing is written any more, not even a mark.
+    failed: bool,
+}
+
+/// What the writer and its readers share.
+pub(super) struct Shared<S: Store> {
+    pub(super) store: S,
+    /// Written by the writer after each commit, and by nobody else.
+    state: RwLock<State>,
+    mark: Option<Mark>,
+}
+
+struct State {
+    log: LogId,
+    head: Seq,
+    tree: TreeHead,
+    index: Index,
+}
+
+/// Why an I/O error keeps a log from being opened.
+pub(super) fn open_error(error: io::Error) -> OpenError {
+    use io::ErrorKind::{InvalidData, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let kind = error.kind();
+    if kind == StorageFull || kind == QuotaExceeded {
+        OpenError::Full(error)
+    } else if kind == ReadOnlyFilesystem || kind == PermissionDenied {
+        OpenError::ReadOnly(error)
+    } else if kind == InvalidData {
+        OpenError::Damaged { seq: Seq::NONE, what: error.to_string() }
+    } else {
+        OpenError::Io(error)
+    }
+}
+
+fn append_error(error: io::Error) -> AppendError {
+    match error.kind() {
+        kind if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded => AppendError::Full(error),
+        _ => AppendError::Io(error),
+    }
+}
+
+/// Opens a log for reading alone: nothing is appended, no mark and no ceiling is written.
+pub(super) fn open_for_reading<S: Store>(store: S) -> Result<Arc<Shared<S>>, OpenError> {
+    let found = recover(&store).map_err(open_error)?;
+    let log = found.log.ok_or(OpenError::Missing)?;
+    Ok(share(store, found.marks.mark.clone(), log, &found.tree, found.last, found.index))
+}
+
+fn share<S: Store>(store: S, mark: Option<Mark>, log: LogId, tree: &Tree, head: Seq, index: Index) -> Arc<Shared<S>> {
+    Arc::new(Shared { store, state: RwLock::new(State { log, head, tree: tree.head(), index }), mark })
+}
+
+impl<S: Store> Engine<S> {
+    /// Opens a log for writing; where a log id begins, its first record is appended.
+    pub(super) fn open(store: S, clock: &Clock, entropy: Entropy, options: &OpenOptions) -> Result<(Self, Opened), OpenError> {
+        let recovered = recover(&store).map_err(open_error)?;
+        if let Some((seq, what)) = recovered.damage {
+            return Err(OpenError::Damaged { seq, what });
+        }
+        if let Some(seq) = recovered.newer {
+            return Err(OpenError::NeedsVersion { seq, written_by: recovered.written_by });
+        }
+        // What was read may be in the page cache alone, written by a life that ended before its sync: from here on it is acted on.
+        store.sync().map_err(open_error)?;
+        clock.raise(recovered.time_us);
+
+        let found = recovered.found();
+        let next = match found {
+            Found::Fresh => Seq(1),
+            Found::Clean => Seq(recovered.last.0 + 1),
+            Found::Unclean | Found::LostTail(_) => Seq(recovered.highest_used().0 + 1),
+        };
+        let begin = options.begin.clone().or_else(|| beginning(&found));
+        let (log, tree) = match (&begin, recovered.log) {
+            (None, Some(log)) => (log, recovered.tree.clone()),
+            _ => (LogId(entropy.bytes()), Tree::default()),
+        };
+        let gap = (next.0 > recovered.last.0 + 1).then_some(Gap { after: recovered.last, before: next });
+        let mut engine = Self::over(store, recovered, entropy, Position { log, last: Seq::NONE, next, time_us: i64::MIN, tree });
+        engine.start(begin, clock, options).map_err(|error| match error {
+            AppendError::Full(error) | AppendError::Io(error) => open_error(error),
+            other @ (AppendError::Refused { .. } | AppendError::Stopped) => OpenError::Io(io::Error::other(other)),
+        })?;
+        let opened = Opened { log, head: engine.position.last, found, gap };
+        Ok((engine, opened))
+    }
+
+    fn over(store: S, recovered: Recovered, entropy: Entropy, mut position: Position) -> Self {
+        (position.last, position.time_us) = (recovered.last, recovered.time_us);
+        let mut index = recovered.index;
+        if recovered.log != Some(position.log) {
+            index.begin_log();
+        }
+        let mark = recovered.marks.mark.clone();
+        let shared = share(store, mark, position.log, &position.tree, position.last, index);
+        Self { shared, position, marks: recovered.marks, entropy, failed: false }
+    }
+
+    /// The ceiling, then the first record of a new log id, then the mark: in this order, so that a crash between two of them
+    /// is told from a lost tail (docs/log-format.md, "Opening").
+    fn start(&mut self, begin: Option<LogRestarted>, clock: &Clock, options: &OpenOptions) -> Result<(), AppendError> {
+        self.raise_ceiling(Seq(self.position.next.0 - 1)).map_err(append_error)?;
+        if let Some(event) = begin {
+            let drafts = vec![Draft::input(Event::LogRestarted(event))];
+            let (subject, time_us) = (options.daemon.clone(), clock.now_us());
+            self.append(&[Reaction { subject, time_us, rules: 0, settings: Seq::NONE, drafts }])?;
+        }
+        self.put_mark(false).and_then(|()| self.put_mark(false)).and_then(|()| self.shared.store.sync_marks()).map_err(append_error)
+    }
+
+    fn raise_ceiling(&mut self, above: Seq) -> io::Result<()> {
+        let seq = Seq(above.0.saturating_add(CEILING_AHEAD));
+        let seq = self.marks.ceiling.map_or(seq, |ceiling| ceiling.seq.max(seq));
+        let slot = self.marks.set_ceiling(Ceiling { log: self.position.log, seq });
+        self.shared.store.write_mark(&slot)?;
+        self.shared.store.sync_marks()
+    }
+
+    fn put_mark(&mut self, clean: bool) -> io::Result<()> {
+        let Position { log, last, ref tree, .. } = self.position;
+        let slot = self.marks.set_mark(Mark { log, last, clean, tree: tree.clone() });
+        self.shared.store.write_mark(&slot)
+    }
+
+    /// Makes a commit durable and then known.
+    fn commit(&mut self, commit: Commit) -> io::Result<Vec<Vec<Record>>> {
+        let last = commit.after.last;
+        let ceiling = self.marks.ceiling.map_or(Seq::NONE, |ceiling| ceiling.seq);
+        if last.0.saturating_add(CEILING_AHEAD / 2) > ceiling.0 {
+            self.raise_ceiling(last)?;
+        }
+        let blocks = commit.batches.iter().map(Vec::len).sum::<usize>();
+        for batch in commit.batches {
+            self.shared.store.put(batch)?;
+        }
+        self.shared.store.sync()?;
+        self.position = commit.after;
+        self.put_mark(false)?;
+        let mut state = self.shared.state.write().unwrap_or_else(PoisonError::into_inner);
+        for (subject, subject_seq, block) in &commit.indexed {
+            state.index.add(subject, *subject_seq, *block);
+        }
+        state.index.blocks += blocks as u64;
+        (state.head, state.tree) = (last, self.position.tree.head());
+        Ok(commit.records)
+    }
+}
+
+fn beginning(found: &Found) -> Option<LogRestarted> {
+    match found {
+        Found::Fresh => Some(LogRestarted { reason: RestartReason::NewFolder, former: None }),
+        Found::LostTail(former) => Some(LogRestarted { reason: RestartReason::LostTail, former: Some(former.clone()) }),
+        Found::Clean | Found::Unclean => None,
+    }
+}
+
+impl<S: Store> EventLog for Engine<S> {
+    fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
+        if self.failed {
+            return Err(AppendError::Stopped);
+        }
+        let entropy = self.entropy.clone();
+        let commit = assemble(&self.position, &self.shared.state().index, reactions, &mut || entropy.bytes())?;
+        if commit.batches.is_empty() {
+            return Ok(commit.records);
+        }
+        self.commit(commit).map_err(|error| {
+            self.failed = true;
+            append_error(error)
+        })
+    }
+
+    fn reader(&self) -> Arc<dyn LogReader> {
+        self.shared.clone()
+    }
+
+    fn close(mut self: Box<Self>) -> io::Result<()> {
+        if self.failed {
+            return Err(io::Error::other(AppendError::Stopped));
+        }
+        self.shared.store.sync()?;
+        self.put_mark(true)?;
+        self.shared.store.sync_marks()
+    }
+}
+
+impl<S: Store> Shared<S> {
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Store> LogReader for Shared<S> {
+    fn id(&self) -> LogId {
+        self.state().log
+    }
+
+    fn head(&self) -> Seq {
+        self.state().head
+    }
+
+    fn tree(&self) -> TreeHead {
+        self.state().tree
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        self.mark.clone()
+    }
+
+    fn blocks(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> Result<(), ReadError> {
+        let head = self.head();
+        self.store.visit(from, &mut |key, bytes| if key <= head { visit(key, bytes) } else { ControlFlow::Break(()) })?;
+        Ok(())
+    }
+
+    fn subject(&self, subject: &Subject, from: Seq, visit: &mut Visit<'_>) -> Result<(), ReadError> {
+        let keys = self.state().index.blocks_of(subject, from);
+        let text = subject.to_string();
+        let mut ended = ControlFlow::Continue(());
+        for key in keys {
+            self.store.visit(key, &mut |found, bytes| {
+                ended = each_item(found, bytes, from, Some(&text), visit);
+                ControlFlow::Break(())
+            })?;
+            if ended.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn subjects(&self) -> Vec<Subject> {
+        self.state().index.subjects()
+    }
+
+    fn stored(&self) -> StoredSize {
+        let size = self.store.size().unwrap_or_default();
+        let state = self.state();
+        StoredSize { blocks: state.index.blocks, records: state.index.records, ..size }
+    }
+}

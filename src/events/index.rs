@@ -1,0 +1,61 @@
+//! Which blocks a subject has records in. Held in memory, built by a walk over the headers when a log is opened.
+//!
+//! 8 bytes for each block that a subject appears in: a million records of one subject a block are 8 MB.
+
+use std::collections::BTreeMap;
+
+use crate::ids::{Seq, Subject};
+
+#[derive(Debug, Default)]
+struct Entry {
+    /// The last subject seq in the current log id; 0 for none.
+    last: u64,
+    /// The keys of the blocks, ascending.
+    blocks: Vec<Seq>,
+}
+
+/// Subjects by their text.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    subjects: BTreeMap<String, Entry>,
+    pub(super) blocks: u64,
+    pub(super) records: u64,
+}
+
+impl Index {
+    /// The subject's last subject seq in the current log id; 0 for none.
+    pub(super) fn last(&self, subject: &str) -> u64 {
+        self.subjects.get(subject).map_or(0, |entry| entry.last)
+    }
+
+    /// Takes a record that is in the block of that key; records come in order.
+    pub(super) fn add(&mut self, subject: &str, subject_seq: u64, block: Seq) {
+        self.records += 1;
+        if !self.subjects.contains_key(subject) {
+            self.subjects.insert(subject.to_owned(), Entry::default());
+        }
+        if let Some(entry) = self.subjects.get_mut(subject) {
+            entry.last = subject_seq;
+            if entry.blocks.last() != Some(&block) {
+                entry.blocks.push(block);
+            }
+        }
+    }
+
+    /// A new log id begins: every subject counts from 1 again.
+    pub(super) fn begin_log(&mut self) {
+        self.subjects.values_mut().for_each(|entry| entry.last = 0);
+    }
+
+    /// The blocks of a subject that can hold records from `from` on.
+    pub(super) fn blocks_of(&self, subject: &Subject, from: Seq) -> Vec<Seq> {
+        let blocks = self.subjects.get(&subject.to_string()).map_or(&[][..], |entry| &entry.blocks);
+        let behind = blocks.partition_point(|key| *key <= from);
+        blocks[behind.saturating_sub(1)..].to_vec()
+    }
+
+    /// Every subject of a kind that this build knows.
+    pub(super) fn subjects(&self) -> Vec<Subject> {
+        self.subjects.keys().filter_map(|text| Subject::parse(text).ok()).collect()
+    }
+}

@@ -1,0 +1,382 @@
+//! What a log is to the rest of the program: appending, reading, and the ways both can fail. Knows no store.
+//!
+//! Errors are sorted by what the caller does next (DESIGN.md, "The loop" and "The log").
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::block::{Block, BlockError};
+use super::codec::{self, BINCODE_2_STANDARD, CodecError};
+use super::frame::{Frame, FrameBody, FrameError};
+use super::kinds::daemon::{FormerLog, LogRestarted};
+use super::marks::Mark;
+use super::record::{Event, Header, Kind, Reaction, Record};
+use super::tree::{Hash, TreeHead};
+use crate::ids::{LogId, RecordId, Seq, Subject};
+
+/// The writer: one a log, owned by one thread.
+pub trait EventLog: Send {
+    /// Appends the reactions of one group commit, each of them whole or not at all, and returns when they are durable: the
+    /// records with their real numbers and times, in order, a list for each reaction.
+    ///
+    /// # Errors
+    /// See [`AppendError`]: after [`AppendError::Refused`] the log goes on, after any other it must be opened again.
+    fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError>;
+
+    /// A reader of what has been acknowledged; it outlives the writer and sees what is appended later.
+    fn reader(&self) -> Arc<dyn LogReader>;
+
+    /// Ends in order: the next opening continues without a gap.
+    ///
+    /// # Errors
+    /// When the last sync fails; the next opening then counts as after a crash.
+    fn close(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Why an append did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// One reaction cannot be stored as it is. Nothing was written and the log goes on: leave that reaction out.
+    #[error("reaction {reaction} cannot be stored: {why}")]
+    Refused {
+        /// Its place in the list.
+        reaction: usize,
+        /// Why.
+        why: Refused,
+    },
+    /// The disk is full. Nothing was acknowledged; open the log again when there is room.
+    #[error("no room to append")]
+    Full(#[source] io::Error),
+    /// Writing or syncing failed. Nothing was acknowledged, and nobody knows what is stored: open the log again.
+    #[error("cannot append")]
+    Io(#[source] io::Error),
+    /// An earlier append failed, and a sync is never retried: open the log again.
+    #[error("an earlier append failed")]
+    Stopped,
+}
+
+/// What is wrong with a reaction.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// A payload is too long, or cannot be encoded.
+    #[error("event {0}: {1}")]
+    Payload(usize, #[source] CodecError),
+    /// All its records together are too long.
+    #[error("{bytes} bytes in {records} records: at most {max} bytes and 65,536 records")]
+    TooLarge {
+        /// How long it is, as far as it was encoded.
+        bytes: usize,
+        /// How many records.
+        records: usize,
+        /// How long it may be.
+        max: usize,
+    },
+    /// An event names a later one, or itself, as its cause.
+    #[error("event {0} is not after its cause")]
+    Cause(usize),
+    /// The subject does not read as it is written.
+    #[error("the subject is no subject")]
+    Subject,
+}
+
+/// Begins or continues a log.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// What the first record of a log id is about: the daemon.
+    pub daemon: Subject,
+    /// Begin a new log id with this record, whatever is there: a take-over, or a folder that was set aside. `None`: begin one
+    /// only when the store is new or has lost its tail.
+    pub begin: Option<LogRestarted>,
+    /// Whether to sync the store's file after the store's own flush, which does not survive a power cut. Off only in the test
+    /// that shows the loss.
+    pub extra_sync: bool,
+}
+
+impl OpenOptions {
+    /// For the daemon of that subject.
+    #[must_use]
+    pub fn new(daemon: Subject) -> Self {
+        Self { daemon, begin: None, extra_sync: true }
+    }
+}
+
+/// What was found when a log was opened for writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// The log id that is being written.
+    pub log: LogId,
+    /// The last record, with the one that began the log id, if that was now.
+    pub head: Seq,
+    /// In which state it was.
+    pub found: Found,
+    /// The numbers that are given to nobody, when there are some.
+    pub gap: Option<Gap>,
+}
+
+/// The state a log was found in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing was there.
+    Fresh,
+    /// It had been closed in order.
+    Clean,
+    /// It had not been closed, and holds all that was acknowledged.
+    Unclean,
+    /// It ended before what had been acknowledged: a new log id was begun.
+    LostTail(FormerLog),
+}
+
+/// Numbers between two records that no record has, and that nobody was ever told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// The last record before it.
+    pub after: Seq,
+    /// The first record behind it.
+    pub before: Seq,
+}
+
+/// Why a log could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it: wait, or ask that process.
+    #[error("the log is held by another process")]
+    Held,
+    /// There is none: only from opening for reading.
+    #[error("there is no log")]
+    Missing,
+    /// The folder cannot be written to: change that, nothing else helps.
+    #[error("the log's folder cannot be written to")]
+    ReadOnly(#[source] io::Error),
+    /// The disk is full: make room.
+    #[error("no room to open the log")]
+    Full(#[source] io::Error),
+    /// What is there is not a log that can be continued: read it, set it aside.
+    #[error("the log is damaged at {seq}: {what}")]
+    Damaged {
+        /// The first record concerned; [`Seq::NONE`] when the store itself does not open.
+        seq: Seq,
+        /// What is wrong.
+        what: String,
+    },
+    /// A newer build wrote records that decide: serve reads, do not act.
+    #[error("record {seq} decides and is of a newer build{}", .written_by.as_ref().map(|version| format!(" (the log was last written by {version})")).unwrap_or_default())]
+    NeedsVersion {
+        /// The first such record.
+        seq: Seq,
+        /// The version that the last `IncarnationStarted` names.
+        written_by: Option<String>,
+    },
+    /// The operating system refuses for another reason: try again later.
+    #[error("cannot open the log")]
+    Io(#[source] io::Error),
+}
+
+/// Reading failed below the records: the store does not answer.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the log")]
+pub struct ReadError(#[from] pub io::Error);
+
+/// One record as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRecord {
+    /// Which log it belongs to.
+    pub log: LogId,
+    /// Its leaf's index in that log's tree.
+    pub position: u64,
+    /// Where and when.
+    pub header: Header,
+    /// How many records of its reaction come after it.
+    pub following: u16,
+    /// What.
+    pub body: Body,
+    /// Its leaf.
+    pub leaf: Hash,
+}
+
+impl StoredRecord {
+    /// Its name outside the log.
+    #[must_use]
+    pub fn id(&self) -> RecordId {
+        RecordId { log: self.log, seq: self.header.seq }
+    }
+}
+
+/// What a stored record says.
+#[expect(clippy::large_enum_variant, reason = "nearly every record is an event, and a scan holds one at a time")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// An event of this build.
+    Known(Event),
+    /// It only informs, and a newer build wrote it: the payload as stored.
+    Opaque(Vec<u8>),
+    /// It decides, and a newer build wrote it: whoever folds must stop here.
+    NeedsVersion(Vec<u8>),
+    /// Its payload was erased or is left out.
+    Withheld,
+}
+
+/// A record that is there and cannot be read, or a block of them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} {seq}: {fault}", if *.whole_block { "the block at" } else { "record" })]
+pub struct Damage {
+    /// The record, or the block's first.
+    pub seq: Seq,
+    /// Whether the whole block is concerned.
+    pub whole_block: bool,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with stored bytes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The block.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// The record around its payload.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The payload.
+    #[error(transparent)]
+    Payload(#[from] CodecError),
+    /// It is about a kind of subject that a newer build knows.
+    #[error("the subject is not known to this build")]
+    NewerSubject,
+    /// It is not where its number says.
+    #[error("it says that it is {0}")]
+    Misplaced(Seq),
+}
+
+impl Fault {
+    /// Whether a newer build could read it.
+    #[must_use]
+    pub fn is_newer(&self) -> bool {
+        matches!(self, Self::Block(BlockError::Newer(_)) | Self::Frame(FrameError::Newer { .. }) | Self::NewerSubject)
+    }
+}
+
+/// One record of a scan: bad ones are named and hide no other.
+pub type Item = Result<StoredRecord, Damage>;
+
+/// Takes the records of a scan, and may end it.
+pub type Visit<'a> = dyn FnMut(Item) -> ControlFlow<()> + 'a;
+
+/// What the store takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StoredSize {
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Values that the store put into files of their own, which it never syncs: always 0.
+    pub blobs: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Records.
+    pub records: u64,
+}
+
+/// A reader: sees what has been acknowledged and nothing else. Cheap to share, blocks on the disk.
+pub trait LogReader: Send + Sync {
+    /// The current log id.
+    fn id(&self) -> LogId;
+
+    /// The last acknowledged record.
+    fn head(&self) -> Seq;
+
+    /// The current log id's tree; for a damaged log, as far as it is sound.
+    fn tree(&self) -> TreeHead;
+
+    /// The mark that was found when the log was opened.
+    fn mark(&self) -> Option<Mark>;
+
+    /// The blocks as stored, from the one that holds `from`, in order, one at a time.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn blocks(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> Result<(), ReadError>;
+
+    /// Every record of one subject from `from` on, in order, by the index.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn subject(&self, subject: &Subject, from: Seq, visit: &mut Visit<'_>) -> Result<(), ReadError>;
+
+    /// Every subject that has records.
+    fn subjects(&self) -> Vec<Subject>;
+
+    /// What it takes, for metrics.
+    fn stored(&self) -> StoredSize;
+
+    /// Every record from `from` on, in order, in bounded memory.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn scan(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), ReadError> {
+        self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, visit))
+    }
+
+    /// One record; `None` when no record has that number.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn record(&self, seq: Seq) -> Result<Option<Item>, ReadError> {
+        let mut found = None;
+        self.scan(seq, &mut |item| {
+            let holds = match &item {
+                Ok(record) => record.header.seq == seq,
+                Err(damage) => damage.seq == seq || (damage.whole_block && damage.seq < seq),
+            };
+            found = holds.then_some(item);
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// The records of a block from `from` on, of one subject or of all.
+pub(super) fn each_item(key: Seq, bytes: &[u8], from: Seq, subject: Option<&str>, visit: &mut Visit<'_>) -> ControlFlow<()> {
+    let block = match Block::read(bytes) {
+        Ok(block) => block,
+        Err(error) => return visit(Err(Damage { seq: key, whole_block: true, fault: error.into() })),
+    };
+    for (seq, frame) in block.records() {
+        let wanted = match &frame {
+            Ok(frame) => subject.is_none_or(|subject| subject == frame.subject),
+            Err(_) => subject.is_none(),
+        };
+        if seq >= from && wanted {
+            let position = block.head.before.size.saturating_add(seq.0 - block.head.first.0);
+            let item = frame.map_err(Fault::from).and_then(|frame| stored(block.head.log, position, seq, &frame));
+            visit(item.map_err(|fault| Damage { seq, whole_block: false, fault }))?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn stored(log: LogId, position: u64, seq: Seq, frame: &Frame<'_>) -> Result<StoredRecord, Fault> {
+    if frame.seq() != seq {
+        return Err(Fault::Misplaced(frame.seq()));
+    }
+    let header = frame.decoded().ok_or(Fault::NewerSubject)?;
+    let body = match frame.body {
+        FrameBody::Withheld(_) => Body::Withheld,
+        FrameBody::Whole { payload, .. } => match decoded(frame, payload)? {
+            Some(event) => Body::Known(event),
+            None if frame.decides() => Body::NeedsVersion(payload.to_vec()),
+            None => Body::Opaque(payload.to_vec()),
+        },
+    };
+    Ok(StoredRecord { log, position, header, following: frame.following(), body, leaf: frame.leaf() })
+}
+
+/// The event, or `None` when a newer build wrote it.
+fn decoded(frame: &Frame<'_>, payload: &[u8]) -> Result<Option<Event>, Fault> {
+    let (Some(kind), BINCODE_2_STANDARD) = (Kind::from_number(frame.kind()), frame.codec()) else {
+        return Ok(None);
+    };
+    match codec::decode(kind, frame.kind_version(), payload) {
+        Ok(event) => Ok(Some(event)),
+        Err(CodecError::NewerVersion { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,224 @@
+//! The log in memory, over a disk that can fail and lose what was not synced: for tests and the simulation.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::engine::{self, Engine};
+use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
+use super::marks::{self, Slot};
+use super::record::{Reaction, Record};
+use super::store::{Batch, Store};
+use crate::clock::{Clock, Entropy};
+use crate::ids::Seq;
+
+/// A disk that outlives the logs on it; clones are the same disk.
+#[derive(Debug, Clone, Default)]
+pub struct MemDisk(Arc<Mutex<Disk>>);
+
+#[derive(Debug, Default)]
+struct Disk {
+    /// What the writer sees.
+    seen: Content,
+    /// What a power cut leaves.
+    durable: Content,
+    fault: Option<MemFault>,
+    /// Counts power cuts: a store of an earlier life cannot write any more.
+    life: u64,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Content {
+    blocks: BTreeMap<Seq, Vec<u8>>,
+    marks: Vec<u8>,
+}
+
+/// What goes wrong next, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemFault {
+    /// There is no room for the next batch.
+    Full,
+    /// The next batch is written and its sync fails: it may survive a power cut or not.
+    Sync,
+}
+
+/// What a power cut leaves of what was not synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsynced {
+    /// Nothing: all of it is lost.
+    Lost,
+    /// The blocks are lost, the marks file is kept.
+    MarksKept,
+    /// Everything is kept: the process was killed, the machine went on.
+    Kept,
+}
+
+impl MemDisk {
+    /// An empty disk.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes the next write go wrong.
+    pub fn fail(&self, fault: MemFault) {
+        self.disk().fault = Some(fault);
+    }
+
+    /// Cuts the power. Every log that is open on it stops; open it again.
+    pub fn crash(&self, unsynced: Unsynced) {
+        let mut disk = self.disk();
+        match unsynced {
+            Unsynced::Lost => disk.seen = disk.durable.clone(),
+            Unsynced::MarksKept => disk.seen.blocks = disk.durable.blocks.clone(),
+            Unsynced::Kept => {}
+        }
+        disk.durable = disk.seen.clone();
+        disk.fault = None;
+        disk.life += 1;
+    }
+
+    /// Loses every block from that key on, though it was synced: a disk that lies.
+    pub fn lose_from(&self, key: Seq) {
+        let mut disk = self.disk();
+        disk.seen.blocks.split_off(&key);
+        disk.durable.blocks.split_off(&key);
+    }
+
+    /// Loses every mark, and keeps the ceilings.
+    pub fn tear_marks(&self) {
+        let mut disk = self.disk();
+        let marks = disk.seen.marks.len().min(2 * marks::SLOT);
+        disk.seen.marks[marks..].fill(0);
+        disk.durable = disk.seen.clone();
+    }
+
+    /// Changes a stored block in place, durably.
+    pub fn damage(&self, key: Seq, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut disk = self.disk();
+        if let Some(block) = disk.seen.blocks.get_mut(&key) {
+            change(block);
+        }
+        disk.durable = disk.seen.clone();
+    }
+
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A log in memory. See [`EventLog`].
+pub struct MemLog(Engine<MemStore>);
+
+impl MemLog {
+    /// Opens the log on that disk, or makes one.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(disk: &MemDisk, clock: &Clock, entropy: Entropy, options: &OpenOptions) -> Result<(Self, Opened), OpenError> {
+        let (engine, opened) = Engine::open(MemStore::new(disk), clock, entropy, options)?;
+        Ok((Self(engine), opened))
+    }
+
+    /// Opens the log on that disk for reading alone.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_for_reading(disk: &MemDisk) -> Result<Arc<dyn LogReader>, OpenError> {
+        let reader = engine::open_for_reading(MemStore::new(disk))?;
+        Ok(reader)
+    }
+}
+
+impl EventLog for MemLog {
+    fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
+        self.0.append(reactions)
+    }
+
+    fn reader(&self) -> Arc<dyn LogReader> {
+        self.0.reader()
+    }
+
+    fn close(self: Box<Self>) -> io::Result<()> {
+        Box::new(self.0).close()
+    }
+}
+
+struct MemStore {
+    disk: MemDisk,
+    life: u64,
+}
+
+impl MemStore {
+    fn new(disk: &MemDisk) -> Self {
+        let life = disk.disk().life;
+        Self { disk: disk.clone(), life }
+    }
+
+    fn alive(&self) -> io::Result<MutexGuard<'_, Disk>> {
+        let disk = self.disk.disk();
+        if disk.life == self.life { Ok(disk) } else { Err(io::Error::other("the power was cut")) }
+    }
+}
+
+impl Store for MemStore {
+    fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        let mut at = {
+            let disk = self.disk.disk();
+            disk.seen.blocks.range(..=from).next_back().map_or(from, |(key, _)| *key)
+        };
+        // A block at a time, so that the visitor may append.
+        loop {
+            let next = self.disk.disk().seen.blocks.range(at..).next().map(|(key, block)| (*key, block.clone()));
+            let Some((key, block)) = next else { return Ok(()) };
+            if visit(key, &block).is_break() {
+                return Ok(());
+            }
+            at = Seq(key.0 + 1);
+        }
+    }
+
+    fn put(&self, batch: Batch) -> io::Result<()> {
+        let mut disk = self.alive()?;
+        if disk.fault == Some(MemFault::Full) {
+            disk.fault = None;
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        disk.seen.blocks.extend(batch);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut disk = self.alive()?;
+        if disk.fault == Some(MemFault::Sync) {
+            disk.fault = None;
+            return Err(io::Error::other("the sync failed"));
+        }
+        disk.durable.blocks = disk.seen.blocks.clone();
+        Ok(())
+    }
+
+    fn read_marks(&self) -> io::Result<Vec<u8>> {
+        Ok(self.disk.disk().seen.marks.clone())
+    }
+
+    fn write_mark(&self, slot: &Slot) -> io::Result<()> {
+        let mut disk = self.alive()?;
+        let at = usize::try_from(slot.offset).map_err(io::Error::other)?;
+        disk.seen.marks.resize(marks::FILE, 0);
+        disk.seen.marks[at..at + slot.bytes.len()].copy_from_slice(&slot.bytes);
+        Ok(())
+    }
+
+    fn sync_marks(&self) -> io::Result<()> {
+        let mut disk = self.alive()?;
+        disk.durable.marks = disk.seen.marks.clone();
+        Ok(())
+    }
+
+    fn size(&self) -> io::Result<StoredSize> {
+        let bytes = self.disk.disk().seen.blocks.values().map(|block| block.len() as u64).sum();
+        Ok(StoredSize { bytes, ..StoredSize::default() })
+    }
+}

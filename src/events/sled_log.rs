@@ -1,0 +1,259 @@
+//! The log on disk: the only file that names sled. Knows blocks as bytes; what is in them is the engine's.
+//!
+//! A folder holds `store/` (sled's), `marks` (src/events/marks.rs) and `lock`. What this file does besides calling sled, and
+//! why, is measured in DESIGN.md, "The log": sled's own flush does not survive a power cut, its `conf` and its folder are never
+//! synced, and a value above a quarter of the segment leaves the store for a file that is never synced either.
+
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
+use std::io::{self, Read as _};
+use std::ops::ControlFlow;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::engine::{self, Engine};
+use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
+use super::marks::{self, Slot};
+use super::record::{Reaction, Record};
+use super::store::{Batch, Store};
+use crate::clock::{Clock, Entropy};
+use crate::ids::Seq;
+
+/// Fixed when the store is created: a block of 24 KiB, and a full leaf of them, stay below a quarter of it.
+const SEGMENT: usize = 2 << 20;
+
+/// sled's own default is 1 GiB.
+const CACHE: u64 = 64 << 20;
+
+/// sled collects garbage in its flusher and nowhere else; this is its own default.
+const COLLECT_EVERY_MS: u64 = 500;
+
+/// The first byte of a block's key. Every other first byte is for what is not a block; this version writes none.
+const BLOCK_KEY: u8 = b'b';
+
+/// A log in a folder. See [`EventLog`].
+pub struct SledLog(Engine<SledStore>);
+
+impl SledLog {
+    /// Opens the log of that folder, or makes one, with mode 0700.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(dir: &Path, clock: &Clock, entropy: Entropy, options: &OpenOptions) -> Result<(Self, Opened), OpenError> {
+        Self::open_collecting(dir, clock, entropy, options, COLLECT_EVERY_MS)
+    }
+
+    /// The same with another time between two garbage collections: a test forces them.
+    pub(super) fn open_collecting(
+        dir: &Path,
+        clock: &Clock,
+        entropy: Entropy,
+        options: &OpenOptions,
+        collect_every_ms: u64,
+    ) -> Result<(Self, Opened), OpenError> {
+        make_folder(dir).map_err(engine::open_error)?;
+        fs::set_permissions(dir, Permissions::from_mode(0o700)).map_err(engine::open_error)?;
+        let lock = lock(dir)?;
+        let store = SledStore::open(dir, lock, options.extra_sync, collect_every_ms)?;
+        let (engine, opened) = Engine::open(store, clock, entropy, options)?;
+        Ok((Self(engine), opened))
+    }
+
+    /// Opens the log of that folder for reading alone: appends nothing and leaves marks and ceiling as they are. The store may
+    /// tidy its own files, as it does at every opening.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; a damaged log opens, and its reader names what is damaged.
+    pub fn open_for_reading(dir: &Path) -> Result<Arc<dyn LogReader>, OpenError> {
+        if !dir.join("store/db").exists() {
+            return Err(OpenError::Missing);
+        }
+        let lock = lock(dir)?;
+        let reader = engine::open_for_reading(SledStore::open(dir, lock, true, COLLECT_EVERY_MS)?)?;
+        Ok(reader)
+    }
+}
+
+impl EventLog for SledLog {
+    fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
+        self.0.append(reactions)
+    }
+
+    fn reader(&self) -> Arc<dyn LogReader> {
+        self.0.reader()
+    }
+
+    fn close(self: Box<Self>) -> io::Result<()> {
+        Box::new(self.0).close()
+    }
+}
+
+/// Makes a folder and those above it, and syncs each new name.
+fn make_folder(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let above = parent(dir);
+    make_folder(above)?;
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => sync_path(above),
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn sync_path(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Our own lock beside sled's: sled's error does not say that it is about a lock.
+fn lock(dir: &Path) -> Result<File, OpenError> {
+    let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(engine::open_error)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Held),
+        Err(TryLockError::Error(error)) => Err(engine::open_error(error)),
+    }
+}
+
+/// Removes sled's `conf` when its checksum does not hold: sled writes it once and never syncs it, so that a power cut can tear
+/// it, and all it says is the constants of this file. sled then writes it again.
+fn repair_conf(conf: &Path) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    match File::open(conf) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(file) => file.take(4096).read_to_end(&mut bytes)?,
+    };
+    let sound = bytes.split_last_chunk::<4>().is_some_and(|(text, sum)| crc32fast::hash(text) == u32::from_le_bytes(*sum));
+    if sound { Ok(()) } else { fs::remove_file(conf) }
+}
+
+/// Removes a snapshot that sled had not finished when its life ended: at the next opening sled would take it for one, find it
+/// cut off, and refuse to open for ever. The one before it, or none, serves as well.
+fn remove_unfinished_snapshots(store: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(store) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with("snap.") && name.ends_with(".generating")) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+struct SledStore {
+    db: sled::Db,
+    /// sled's data file by a descriptor of our own: what is synced before anything is acknowledged.
+    data: File,
+    marks: File,
+    blobs: std::path::PathBuf,
+    extra_sync: bool,
+    /// Held as long as the store is open; released after it, because fields are dropped in order.
+    _lock: File,
+}
+
+impl SledStore {
+    fn open(dir: &Path, lock: File, extra_sync: bool, collect_every_ms: u64) -> Result<Self, OpenError> {
+        let path = dir.join("store");
+        let conf = path.join("conf");
+        repair_conf(&conf).and_then(|()| remove_unfinished_snapshots(&path)).map_err(engine::open_error)?;
+        let config = sled::Config::new().path(&path).segment_size(SEGMENT).cache_capacity(CACHE);
+        let config = config.flush_every_ms(Some(collect_every_ms));
+        let db = config.open().map_err(|error| engine::open_error(from_sled(error)))?;
+        Self::beside(dir, &path, db, lock, extra_sync).map_err(engine::open_error)
+    }
+
+    fn beside(dir: &Path, path: &Path, db: sled::Db, lock: File, extra_sync: bool) -> io::Result<Self> {
+        let data = File::open(path.join("db"))?;
+        let marks = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("marks"))?;
+        if marks.metadata()?.len() < marks::FILE as u64 {
+            marks.set_len(marks::FILE as u64)?;
+            marks.sync_all()?;
+        }
+        sync_path(&path.join("conf"))?;
+        data.sync_all()?;
+        sync_path(path)?;
+        sync_path(dir)?;
+        sync_path(parent(dir))?;
+        Ok(Self { db, data, marks, blobs: path.join("blobs"), extra_sync, _lock: lock })
+    }
+}
+
+fn from_sled(error: sled::Error) -> io::Error {
+    match error {
+        sled::Error::Io(error) => error,
+        sled::Error::Corruption { .. } => io::Error::new(io::ErrorKind::InvalidData, error),
+        sled::Error::CollectionNotFound(_) | sled::Error::Unsupported(_) | sled::Error::ReportableBug(_) => io::Error::other(error),
+    }
+}
+
+fn key(seq: Seq) -> [u8; 9] {
+    let mut key = [BLOCK_KEY; 9];
+    key[1..].copy_from_slice(&seq.0.to_be_bytes());
+    key
+}
+
+fn seq_of(key: &[u8]) -> io::Result<Seq> {
+    let seq = key.get(1..).and_then(|seq| seq.try_into().ok());
+    seq.map(|seq| Seq(u64::from_be_bytes(seq))).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a key that is no block's"))
+}
+
+impl Store for SledStore {
+    fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        let first = match self.db.range(key(Seq::NONE)..=key(from)).next_back() {
+            Some(found) => seq_of(&found.map_err(from_sled)?.0)?,
+            None => from,
+        };
+        for found in self.db.range(key(first)..=key(Seq(u64::MAX))) {
+            let (key, block) = found.map_err(from_sled)?;
+            if visit(seq_of(&key)?, &block).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&self, batch: Batch) -> io::Result<()> {
+        if let [(seq, block)] = batch.as_slice() {
+            self.db.insert(key(*seq), block.as_slice()).map_err(from_sled)?;
+            return Ok(());
+        }
+        let mut all = sled::Batch::default();
+        for (seq, block) in batch {
+            all.insert(&key(seq), block);
+        }
+        self.db.apply_batch(all).map_err(from_sled)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.db.flush().map_err(from_sled)?;
+        if self.extra_sync { self.data.sync_data() } else { Ok(()) }
+    }
+
+    fn read_marks(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; marks::FILE];
+        self.marks.read_exact_at(&mut bytes, 0)?;
+        Ok(bytes)
+    }
+
+    fn write_mark(&self, slot: &Slot) -> io::Result<()> {
+        self.marks.write_all_at(&slot.bytes, slot.offset)
+    }
+
+    fn sync_marks(&self) -> io::Result<()> {
+        self.marks.sync_data()
+    }
+
+    fn size(&self) -> io::Result<StoredSize> {
+        let bytes = self.db.size_on_disk().map_err(from_sled)?;
+        let blobs = fs::read_dir(&self.blobs)?.count() as u64;
+        Ok(StoredSize { bytes, blobs, ..StoredSize::default() })
+    }
+}

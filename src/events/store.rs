@@ -1,0 +1,35 @@
+//! What a log needs of the storage under it: ordered blocks, a true sync, and the small file of marks. Knows nothing of records.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use super::log::StoredSize;
+use super::marks::Slot;
+use crate::ids::Seq;
+
+/// Blocks to be stored, with their keys.
+pub(super) type Batch = Vec<(Seq, Vec<u8>)>;
+
+/// Storage under a log. Everything takes `&self`, because readers share it with the one writer.
+pub(super) trait Store: Send + Sync + 'static {
+    /// Visits the blocks in the order of their keys, from the greatest key that is not above `from`.
+    fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()>;
+
+    /// Stores all blocks of the batch or none; durable only after [`Store::sync`].
+    fn put(&self, batch: Batch) -> io::Result<()>;
+
+    /// Returns when everything that was put survives a power cut.
+    fn sync(&self) -> io::Result<()>;
+
+    /// The marks file, whole; empty when it is not there.
+    fn read_marks(&self) -> io::Result<Vec<u8>>;
+
+    /// Writes one slot of it, not synced.
+    fn write_mark(&self, slot: &Slot) -> io::Result<()>;
+
+    /// Returns when the written slots survive a power cut.
+    fn sync_marks(&self) -> io::Result<()>;
+
+    /// Bytes and blobs; the rest is counted above.
+    fn size(&self) -> io::Result<StoredSize>;
+}

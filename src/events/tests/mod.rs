@@ -1,0 +1,8 @@
+//! Tests of the log as a whole: one contract for both logs, golden encodings, and bytes that are not what they should be.
+
+mod bytes;
+mod contract;
+mod faults;
+mod goldens;
+pub(super) mod samples;
+mod world;

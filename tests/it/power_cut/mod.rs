@@ -1,0 +1,219 @@
+//! Cuts the power at any point of a log's life, and opens what the disk then holds: nothing that was acknowledged may be lost,
+//! no number used twice, no reaction torn. And shows that it would be, were it not for the sync that the log adds to sled's.
+//!
+//! The workload runs in a child: this test binary again, with [`FOLDER`] set. Everything it tells the kernel is recorded; each
+//! image is opened by the real store.
+
+mod images;
+mod recorder;
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Command;
+
+use images::{Call, Disk, Unsynced};
+use wharfinger::clock::{Clock, Entropy};
+use wharfinger::events::check::check;
+use wharfinger::events::kinds::daemon::IncarnationStopped;
+use wharfinger::events::kinds::step::StepExplained;
+use wharfinger::events::log::{EventLog, LogReader, OpenOptions, Opened};
+use wharfinger::events::record::{Draft, Event, Reaction};
+use wharfinger::events::sled_log::SledLog;
+use wharfinger::events::tree::{Tree, TreeHead};
+use wharfinger::ids::{LogId, Seq, Subject, Word};
+
+const FOLDER: &str = "WHARF_POWER_CUT";
+const NO_EXTRA_SYNC: &str = "WHARF_POWER_CUT_NO_EXTRA_SYNC";
+
+fn options() -> OpenOptions {
+    OpenOptions::new(Subject::daemon("world").expect("a name"))
+}
+
+fn open(root: &Path, options: &OpenOptions) -> Result<(Box<SledLog>, Opened), String> {
+    let clock = Clock::simulated(1_700_000_000_000_000);
+    let opened = SledLog::open(&root.join("data/log"), &clock, Entropy::os(), options);
+    let (log, opened) = opened.map_err(|error| format!("it does not open: {error}"))?;
+    Ok((Box::new(log), opened))
+}
+
+fn reaction(subject: &str, bytes: usize, records: usize) -> Reaction {
+    let subject = Subject::parse(subject).expect("a subject");
+    let long = Event::StepExplained(StepExplained { step: Seq(1), text: "x".repeat(bytes) });
+    let short = Event::IncarnationStopped(IncarnationStopped { reason: Word::new("power") });
+    let event = if bytes == 0 { short } else { long };
+    Reaction { subject, time_us: 0, rules: 1, settings: Seq(1), drafts: vec![Draft::input(event); records] }
+}
+
+/// What the log promised at some point: everything up to that record is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Promise {
+    log: LogId,
+    head: Seq,
+    tree: TreeHead,
+}
+
+impl Promise {
+    fn of(reader: &dyn LogReader) -> Self {
+        Self { log: reader.id(), head: reader.head(), tree: reader.tree() }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        [&self.log.0[..], &self.head.0.to_le_bytes(), &self.tree.size.to_le_bytes(), &self.tree.root].concat()
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let root = bytes[32..].try_into().expect("thirty-two bytes");
+        let log = LogId(bytes[..16].try_into().expect("sixteen bytes"));
+        Self { log, head: Seq(number(16)), tree: TreeHead { size: number(24), root } }
+    }
+}
+
+/// The child's part; does nothing in a test run.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how a test tells itself, run again as a child, what to do")]
+fn workload() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let folder = Path::new(&folder);
+    let options = OpenOptions { extra_sync: std::env::var_os(NO_EXTRA_SYNC).is_none(), ..options() };
+    recorder::start(&folder.join("root"), &folder.join("recording"));
+    for life in 0..4 {
+        let (mut log, _) = open(&folder.join("root"), &options).expect("opens");
+        let reader = log.reader();
+        recorder::acknowledged(&Promise::of(&*reader).bytes());
+        for round in 0..8 {
+            let small = [reaction("app/acme/bot", 0, 1 + round), reaction("app/acme/bee", 200, 2)];
+            // Now and then a reaction of several blocks.
+            let large = [reaction("app/acme/cat", 9_000, 2 + life * 2)];
+            log.append(if round % 4 == 3 { &large } else { &small }).expect("appended");
+            recorder::acknowledged(&Promise::of(&*reader).bytes());
+        }
+        if life % 2 == 0 {
+            log.close().expect("closed");
+        }
+    }
+}
+
+/// Runs the workload in a child and gives what it told the kernel.
+fn recorded(folder: &Path, extra_sync: bool) -> Vec<Call> {
+    fs::create_dir(folder.join("root")).expect("made");
+    let mut child = Command::new(std::env::current_exe().expect("this test"));
+    child.args(["power_cut::workload", "--exact"]).env(FOLDER, folder);
+    if !extra_sync {
+        child.env(NO_EXTRA_SYNC, "1");
+    }
+    let ended = child.output().expect("the child runs");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
+    images::read(&fs::read(folder.join("recording")).expect("a recording"))
+}
+
+/// Opens an image and compares it with what was promised.
+fn verify(root: &Path, promised: Option<Promise>) -> Result<(), String> {
+    let (mut log, opened) = open(root, &options())?;
+    let reader = log.reader();
+    if let Some(difference) = check(&*reader).map_err(|error| error.to_string())?.difference {
+        return Err(format!("{opened:?}: {difference}"));
+    }
+    let Some(promised) = promised else { return Ok(()) };
+    let mut tree = Tree::default();
+    let keep = &mut |item: wharfinger::events::log::Item| {
+        tree.push(item.expect("the check found no difference").leaf);
+        if tree.size() < promised.tree.size { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    reader.scan(Seq::NONE, keep).map_err(|error| error.to_string())?;
+    if opened.log != promised.log || tree.head() != promised.tree {
+        return Err(format!("{opened:?}: {promised:?} is lost"));
+    }
+    let next = log.append(&[reaction("app/acme/bot", 0, 1)]).map_err(|error| error.to_string())?[0][0].header.seq;
+    if next <= promised.head { Err(format!("{next} was used before")) } else { Ok(()) }
+}
+
+/// A folder in memory where there is one: what is durable is told by the recording, and real syncs only take time.
+fn temporary() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.expect("a temporary folder")
+}
+
+/// Cuts the power after each chosen call and gives what went wrong, and how many points there were.
+fn cut(calls: &[Call], unsynced: Unsynced, strict_names: bool, chosen: impl Fn(usize, &Call) -> bool) -> (Vec<String>, usize) {
+    let mut disk = Disk::default();
+    let mut promised = None;
+    let (mut wrong, mut points) = (Vec::new(), 0);
+    for (number, call) in calls.iter().enumerate() {
+        disk.apply(call);
+        promised = call.acknowledged().map(Promise::read).or(promised);
+        if chosen(number, call) {
+            points += 1;
+            let image = temporary();
+            disk.image(unsynced, strict_names, image.path());
+            if let Err(why) = verify(image.path(), promised) {
+                wrong.push(format!("after call {number}, {unsynced:?}, strict names {strict_names}: {why}"));
+            }
+        }
+    }
+    (wrong, points)
+}
+
+/// Every file below a folder with its content.
+fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).expect("readable") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("below").to_string_lossy().into_owned();
+                files.push((name, fs::read(path).expect("readable")));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_power_cut_loses_nothing_that_was_acknowledged() {
+    let folder = temporary();
+    let calls = recorded(folder.path(), true);
+    for (unsynced, strict_names, step) in [
+        (Unsynced::Lost, false, 2),
+        (Unsynced::Lost, true, 3),
+        (Unsynced::Torn(1), false, 3),
+        (Unsynced::Torn(2), true, 3),
+        (Unsynced::Kept, false, 9),
+    ] {
+        let (wrong, points) = cut(&calls, unsynced, strict_names, |number, _| number % step == 0);
+        assert!(points > 20, "{points} of {} calls", calls.len());
+        assert_eq!(wrong, Vec::<String>::new(), "{} of {points}", wrong.len());
+    }
+}
+
+#[test]
+fn without_the_extra_sync_the_same_check_finds_the_loss() {
+    let folder = temporary();
+    let calls = recorded(folder.path(), false);
+    let (wrong, points) = cut(&calls, Unsynced::Lost, false, |_, call| call.acknowledged().is_some());
+    assert!(points > 20, "{points} of {} calls", calls.len());
+    let lost = wrong.iter().filter(|why| why.contains("is lost")).count();
+    assert!(lost * 2 > points, "{lost} of {points} lose something: {wrong:#?}");
+}
+
+#[test]
+fn the_recording_is_complete() {
+    let folder = temporary();
+    let calls = recorded(folder.path(), true);
+    let mut disk = Disk::default();
+    calls.iter().for_each(|call| disk.apply(call));
+    let image = folder.path().join("image");
+    fs::create_dir(&image).expect("made");
+    disk.image(Unsynced::Kept, false, &image);
+    let (recorded, real) = (content(&image), content(&folder.path().join("root")));
+    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&recorded), names(&real));
+    assert!(recorded == real, "a file has another content than was recorded");
+    assert!(names(&real).contains(&"data/log/store/db".to_owned()));
+}
