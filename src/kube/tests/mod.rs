@@ -1,0 +1,1 @@
+//! Tests of the cluster edge that need more than their own file.
