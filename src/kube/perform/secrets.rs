@@ -89,10 +89,12 @@ impl Cluster {
         let name = host.secret();
         let request = Request::get(self.path(SECRETS, &name));
         let Ok(reply) = send(&self.0.client, request, self.0.limit).await else { return Err(Answer::AGAIN) };
-        match sort(Verb::Read, &name, &reply) {
-            Answer::Done => {}
-            Answer::Gone => return Ok(None),
-            answer => return Err(answer),
+        let answer = sort(Verb::Read, &name, &reply);
+        if answer == Answer::Gone {
+            return Ok(None);
+        }
+        if answer != Answer::Done {
+            return Err(answer);
         }
         let secret: Value = serde_json::from_slice(&reply.body).map_err(|_| Answer::AGAIN)?;
         let (view, _) = tolerant::<MetaView>(&secret);
@@ -114,9 +116,9 @@ impl Cluster {
             let mut request = Request::get_as(format!("{base}{token}"), METADATA_LIST);
             request.limit = PAGE_BYTES;
             let Ok(reply) = send(&self.0.client, request, self.0.limit).await else { return Err(Answer::AGAIN) };
-            match sort(Verb::Read, "", &reply) {
-                Answer::Done => {}
-                answer => return Err(answer),
+            let answer = sort(Verb::Read, "", &reply);
+            if answer != Answer::Done {
+                return Err(answer);
             }
             let list: MetaList = serde_json::from_slice(&reply.body).map_err(|_| Answer::AGAIN)?;
             found.extend(list.items.unwrap_or_default().iter().filter_map(|item| self.secret_meta(item)));
