@@ -31,7 +31,7 @@ fn document(settings: &Settings, comments: bool) -> String {
             let _ = write!(out, "\n[{section}]\n");
         }
         if comments {
-            let _ = writeln!(out, "# {}: {}", key.doc, key.rule.words());
+            let _ = writeln!(out, "# {}\n#   {}", key.doc, key.rule.words());
         }
         let _ = writeln!(out, "{} = {}", key.short(), value_of(&tree, key).map(literal).unwrap_or_default());
     }

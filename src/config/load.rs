@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::keys::{KEYS, Key, find};
+use super::rule::Rule;
 use super::{Profile, Settings};
 use crate::ids::shown;
 
@@ -80,9 +81,8 @@ struct Found {
 
 impl Found {
     fn file(&mut self, name: &str, text: &str) {
-        match toml::from_str::<Value>(text) {
-            Ok(Value::Object(table)) => self.table(name, "", table),
-            Ok(_) => self.faults.push(format!("{name}: not a TOML table")),
+        match toml::from_str::<Map<String, Value>>(text) {
+            Ok(table) => self.table(name, "", table),
             Err(e) => {
                 let line = e.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
                 self.faults.push(format!("{name}, line {line}: {}", shown(e.message(), 200)));
@@ -94,12 +94,13 @@ impl Found {
         for (short, value) in table {
             let full = if section.is_empty() { short } else { format!("{section}.{short}") };
             let is_section = section.is_empty() && KEYS.iter().any(|key| key.section() == full);
-            match value {
-                Value::Object(inner) if is_section => self.table(name, &full, inner),
-                value => match find(&full) {
-                    Some(key) => self.take(name, key, value),
-                    None => self.faults.push(unknown(name, &full)),
-                },
+            if let (true, Value::Object(inner)) = (is_section, &value) {
+                self.table(name, &full, inner.clone());
+                continue;
+            }
+            match find(&full) {
+                Some(key) => self.take(name, key, value),
+                None => self.faults.push(unknown(name, &full)),
             }
         }
     }
@@ -131,10 +132,12 @@ impl Found {
 
     /// A value as text has it: lists by commas, or as TOML writes them.
     fn text(&mut self, origin: &str, key: &'static Key, text: &str) {
-        let value = match key.rule {
-            super::rule::Rule::Number(..) => text.parse::<u64>().map_or_else(|_| Value::from(text), Value::from),
-            rule if rule.is_list() => list(text, rule == super::rule::Rule::Ports),
-            _ => Value::from(text),
+        let value = if let Rule::Number(..) = key.rule {
+            text.parse::<u64>().map_or_else(|_| Value::from(text), Value::from)
+        } else if key.rule.is_list() {
+            list(text, key.rule == Rule::Ports)
+        } else {
+            Value::from(text)
         };
         self.take(origin, key, value);
     }

@@ -127,7 +127,7 @@ pub fn judge(answer: u64, body: &[u8], world: &str, limit: usize) -> Result<Judg
             Ok((app, want)) => {
                 judged.wants.insert(app, want);
             }
-            Err(refused) => judged.refused.push(refused),
+            Err(refused) => judged.refused.push(*refused),
         }
     }
     Ok(judged)
@@ -168,9 +168,9 @@ fn check_against_the_others(
     one: Decoded,
     apps: &BTreeMap<AppId, usize>,
     hosts: &BTreeMap<HostName, BTreeSet<AppId>>,
-) -> Result<(AppId, JudgedWant), RefusedWant> {
+) -> Result<(AppId, JudgedWant), Box<RefusedWant>> {
     let Decoded { app, host, named_host, outcome } = one;
-    let refused = |app, (fault, text)| RefusedWant { app, host, fault, text, named_host };
+    let refused = |app, (fault, text)| Box::new(RefusedWant { app, host, fault, text, named_host });
     let (app, want) = match (app, outcome) {
         (Some(app), Ok(want)) => (app, want),
         (None, Ok(_)) => return Err(refused(None, (WantFault::Malformed, "it names no app".to_owned()))),

@@ -56,13 +56,13 @@ async fn package(State(store): State<SourceStore>, path: Result<Path<String>, Pa
     let digest = PackageDigest::parse(&sha256).map_err(|e| bad(e.to_string()))?;
     let unknown = || Problem::not_found("no release that is wanted has this package");
     let (file, bytes) = store.file(digest).ok_or_else(unknown)?;
-    let file = File::open(file).await.map_err(|e| match e.kind() {
+    let file = File::open(file).await.map_err(|e| {
         // It was removed between the look and the opening: nobody names it any more.
-        io::ErrorKind::NotFound => unknown(),
-        _ => {
-            tracing::error!(package = digest.short(), error = %e, "a kept package cannot be opened");
-            Problem::busy("disk", "the package cannot be read now", 5)
+        if e.kind() == io::ErrorKind::NotFound {
+            return unknown();
         }
+        tracing::error!(package = digest.short(), error = %e, "a kept package cannot be opened");
+        Problem::busy("disk", "the package cannot be read now", 5)
     })?;
     let mut response = Response::new(Body::from_stream(chunks(file)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/gzip"));
