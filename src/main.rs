@@ -1,3 +1,5 @@
 //! The `wharf` binary: parses the command line and calls the library.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    wharfinger::cli::main()
+}

@@ -6,7 +6,6 @@ pub mod plan;
 pub mod react;
 pub mod report;
 pub mod rules;
-pub mod settings;
 pub mod state;
 pub mod table;
 

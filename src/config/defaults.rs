@@ -1,6 +1,6 @@
 //! The default of every setting, and where each number comes from.
 
-use super::{Act, Control, Gateway, Kubernetes, Limits, Network, Plan, Pod, Profile, Settings, Sources};
+use super::{Act, Control, Format, Gateway, Kubernetes, Limits, Network, Plan, Pod, Profile, Settings, Sources, Telemetry};
 
 fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
@@ -21,8 +21,25 @@ impl Default for Settings {
             pod: Pod::default(),
             network: Network::default(),
             plan: Plan::default(),
+            telemetry: Telemetry::default(),
             limits: Limits::default(),
         }
+    }
+}
+
+impl Settings {
+    /// The defaults of a profile. `pinecall` is the seed's: its label domain and environment folder; the sizes are the same.
+    #[must_use]
+    pub fn of_profile(profile: Profile) -> Self {
+        let mut settings = Self { profile, ..Self::default() };
+        match profile {
+            Profile::Wharf => {}
+            Profile::Pinecall => {
+                settings.pod.label_domain = "pinecall.io".to_owned();
+                settings.pod.environment_dir = "/run/pinecall".to_owned();
+            }
+        }
+        settings
     }
 }
 
@@ -140,6 +157,12 @@ impl Default for Plan {
             withdraw_after_mass: 5,
             waiting_s: 30,
         }
+    }
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self { filter: "info".to_owned(), format: Format::Auto }
     }
 }
 

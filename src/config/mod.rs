@@ -1,6 +1,14 @@
-//! The settings: one struct a section, with defaults, units in the names, and derivations. Read once at start; knows no I/O.
+//! The settings: one struct a section, with defaults, units in the names, and derivations. Read once at start; `load` alone
+//! does I/O.
 
+pub mod address;
+pub mod check;
 pub mod defaults;
+pub mod document;
+pub mod force;
+pub mod keys;
+pub mod load;
+pub mod rule;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +40,8 @@ pub struct Settings {
     pub network: Network,
     /// What the plan goes by.
     pub plan: Plan,
+    /// What is written to stderr.
+    pub telemetry: Telemetry,
     /// What bounds the daemon itself.
     pub limits: Limits,
 }
@@ -212,6 +222,28 @@ pub struct Plan {
     pub withdraw_after_mass: u32,
     /// Pause before a refused-for-now step is tried again, seconds.
     pub waiting_s: u32,
+}
+
+/// What is written to stderr.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Telemetry {
+    /// Which log lines, as `RUST_LOG` has it.
+    pub filter: String,
+    /// How.
+    pub format: Format,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Text on a terminal, else JSON.
+    Auto,
+    /// Text.
+    Text,
+    /// JSON lines.
+    Json,
 }
 
 /// What bounds the daemon itself.

@@ -1,1 +1,11 @@
 //! What is served over HTTP: health, metrics, apps, packages.
+
+pub mod control;
+pub mod guard;
+pub mod listener;
+pub mod problem;
+pub mod readiness;
+pub mod sources;
+
+#[cfg(test)]
+mod tests;

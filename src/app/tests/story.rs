@@ -11,7 +11,6 @@ use expect_test::Expect;
 
 use crate::app::react::{Under, committed, react, verify};
 use crate::app::rules::Rules;
-use crate::app::settings::plan_settings;
 use crate::app::state::App;
 use crate::config::Plan;
 use crate::events::kinds::daemon::{IncarnationStarted, Listed, PlanSettings};
@@ -41,7 +40,7 @@ pub(super) struct Story {
 }
 
 pub(super) fn settings() -> PlanSettings {
-    plan_settings(&Plan::default())
+    PlanSettings::from(&Plan::default())
 }
 
 fn subject() -> Subject {

@@ -1,0 +1,231 @@
+//! `wharf log`: what happened, in order, a line a record. Knows records as a reader gives them, not where they are stored.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::words;
+use crate::events::record::{Event, Header, Kind, Role};
+use crate::ids::{Seq, Subject, shown};
+
+/// How records are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// A line a record, for people
+    Text,
+    /// A JSON document a line
+    Json,
+}
+
+/// Print what happened, in order.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// app/ORG/NAME or daemon/INSTANCE, or a part that only one has
+    #[arg(value_name = "SUBJECT")]
+    pub subject: Option<String>,
+    /// The data folder
+    #[arg(long, value_name = "DIR", default_value = "wharf-data")]
+    pub dir: PathBuf,
+    /// From the record after this one
+    #[arg(long, value_name = "SEQ")]
+    pub after: Option<u64>,
+    /// To this record, or to this time: RFC 3339, or before now as in -15m
+    #[arg(long, value_name = "SEQ|TIME", allow_hyphen_values = true)]
+    pub until: Option<String>,
+    /// Of this kind alone, for example PodSeen
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// How
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// What a stored record says, as far as it can be read.
+#[derive(Debug, Clone, Copy)]
+pub enum Said<'a> {
+    /// An event of this build.
+    Event(&'a Event),
+    /// A newer build wrote it, and it only informs.
+    Newer,
+    /// A newer build wrote it, and it decides.
+    NeedsVersion,
+    /// Its payload was erased or is left out.
+    Withheld,
+}
+
+/// What a filter says of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Take {
+    /// It is wanted.
+    Yes,
+    /// It is not.
+    No,
+    /// Neither it nor any later one is.
+    End,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    Seq(Seq),
+    TimeUs(i64),
+}
+
+/// Which records are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// The one subject, when one was named.
+    pub subject: Option<Subject>,
+    /// The first record that may be wanted.
+    pub from: Seq,
+    until: Option<Until>,
+    kind: Option<Kind>,
+}
+
+impl Filter {
+    /// What the arguments want, of a log that has these subjects; `now_us` is what `-15m` counts from.
+    ///
+    /// # Errors
+    /// Usage: no such subject, several, no such kind, no such time.
+    pub fn of(args: &Args, subjects: &[Subject], now_us: i64) -> Result<Self, CliError> {
+        let subject = args.subject.as_deref().map(|part| the_subject(part, subjects)).transpose()?;
+        let kind = args.kind.as_deref().map(the_kind).transpose()?;
+        let until = args.until.as_deref().map(|text| the_end(text, now_us)).transpose()?;
+        Ok(Self { subject, from: Seq(args.after.unwrap_or(0).saturating_add(1)), until, kind })
+    }
+
+    /// Whether the record is wanted.
+    #[must_use]
+    pub fn take(&self, header: &Header) -> Take {
+        let over = match self.until {
+            Some(Until::Seq(last)) => header.seq > last,
+            Some(Until::TimeUs(last)) => header.time_us > last,
+            None => false,
+        };
+        if over {
+            return Take::End;
+        }
+        let wanted = header.seq >= self.from
+            && self.subject.as_ref().is_none_or(|subject| *subject == header.subject)
+            && self.kind.is_none_or(|kind| kind.number() == header.kind);
+        if wanted { Take::Yes } else { Take::No }
+    }
+}
+
+/// The subject that a part of its name stands for.
+///
+/// # Errors
+/// Usage: none has that part, or several have.
+pub fn the_subject(part: &str, subjects: &[Subject]) -> Result<Subject, CliError> {
+    let named = |fits: &dyn Fn(&str) -> bool| subjects.iter().filter(|subject| fits(&subject.to_string())).cloned().collect::<Vec<_>>();
+    let mut found = named(&|name| name == part);
+    if found.is_empty() {
+        found = named(&|name| name.contains(part));
+    }
+    match <[Subject; 1]>::try_from(found) {
+        Ok([subject]) => Ok(subject),
+        Err(none) if none.is_empty() => {
+            Err(CliError::input(format!("no subject of this log has \"{}\" in its name", shown(part, 80)), "without it all are shown"))
+        }
+        Err(several) => {
+            let mut names: Vec<String> = several.iter().take(20).map(ToString::to_string).collect();
+            if several.len() > names.len() {
+                names.push(format!("and {} more", several.len() - names.len()));
+            }
+            Err(CliError::input(format!("\"{}\" may be {}", shown(part, 80), names.join(", ")), "name one of them"))
+        }
+    }
+}
+
+fn the_kind(name: &str) -> Result<Kind, CliError> {
+    Kind::parse(name).ok_or_else(|| {
+        let all: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        CliError::input(format!("--kind {}: there is no such kind", shown(name, 80)), format!("there are {}", all.join(", ")))
+    })
+}
+
+fn the_end(text: &str, now_us: i64) -> Result<Until, CliError> {
+    if let Ok(seq) = text.parse::<u64>() {
+        return Ok(Until::Seq(Seq(seq)));
+    }
+    let before = text.strip_prefix('-').and_then(|text| {
+        let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+        let seconds: i64 = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 3_600,
+            "d" => 86_400,
+            _ => return None,
+        };
+        number.parse::<u32>().ok().map(|number| i64::from(number) * seconds * 1_000_000)
+    });
+    if let Some(before) = before {
+        return Ok(Until::TimeUs(now_us.saturating_sub(before)));
+    }
+    let time = text.parse::<jiff::Timestamp>().map_err(|_| {
+        CliError::input(
+            format!("--until {}: neither a record's number nor a time", shown(text, 80)),
+            "a time is RFC 3339, such as 2026-01-31T12:00:00Z, or before now, such as -15m",
+        )
+    })?;
+    Ok(Until::TimeUs(time.as_microsecond()))
+}
+
+/// Prints one record.
+///
+/// # Errors
+/// When the output does not take it.
+pub fn print(out: &mut impl Write, format: Format, header: &Header, said: Said<'_>) -> io::Result<()> {
+    match format {
+        Format::Text => text(out, header, said),
+        Format::Json => writeln!(out, "{}", document(header, said)),
+    }
+}
+
+fn kind_name(header: &Header) -> String {
+    Kind::from_number(header.kind).map_or_else(|| format!("kind-{}", header.kind), |kind| kind.name().to_owned())
+}
+
+fn text(out: &mut impl Write, header: &Header, said: Said<'_>) -> io::Result<()> {
+    let words = match said {
+        Said::Event(event) => words::line(event),
+        Said::Newer => "(written by a newer version)".to_owned(),
+        Said::NeedsVersion => "(decides; a newer version is needed to read it)".to_owned(),
+        Said::Withheld => "(left out)".to_owned(),
+    };
+    let cause = if header.cause == Seq::NONE { String::new() } else { format!(" <- {}", header.cause) };
+    let (time, kind) = (words::moment(header.time_us), kind_name(header));
+    let gap = if words.is_empty() { "" } else { " " };
+    writeln!(out, "{:>8} {time} {} {kind}{gap}{words}{cause}", header.seq, header.subject)
+}
+
+fn document(header: &Header, said: Said<'_>) -> Value {
+    let (payload, state) = match said {
+        Said::Event(event) => (words::payload(event), "known"),
+        Said::Newer => (Value::Null, "newer"),
+        Said::NeedsVersion => (Value::Null, "needs_version"),
+        Said::Withheld => (Value::Null, "withheld"),
+    };
+    let role = Kind::from_number(header.kind).map(|kind| match kind.role() {
+        Role::Input => "input",
+        Role::Decision => "decision",
+        Role::Note => "note",
+    });
+    let number = |seq: Seq| (seq != Seq::NONE).then_some(seq.0);
+    json!({
+        "seq": header.seq.0,
+        "time": words::moment(header.time_us),
+        "subject": header.subject.to_string(),
+        "subject_seq": header.subject_seq,
+        "kind": kind_name(header),
+        "kind_version": header.kind_version,
+        "role": role,
+        "rules": header.rules,
+        "reaction": header.reaction.0,
+        "cause": number(header.cause),
+        "settings": number(header.settings),
+        "state": state,
+        "payload": payload,
+    })
+}

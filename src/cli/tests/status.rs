@@ -1,0 +1,60 @@
+//! The screen of `wharf status`.
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::cli::status::screen;
+use crate::telemetry::Metrics;
+
+#[test]
+fn one_screen() {
+    let ready = json!({
+        "ready": true, "failing": [], "role": "active", "watch_age_ms": 1_250, "watch_limit_ms": 150_000,
+        "gateway": {"state": "good", "age_ms": 420},
+    });
+    let metrics = Metrics::default();
+    metrics.queue_depth("drain", 0);
+    metrics.alarms("unclaimed", 2);
+    metrics.alarms("mass", 0);
+    metrics.commit(1_500, 300);
+    metrics.commit(2_500, 300);
+    let apps = json!({"apps": [
+        {
+            "app": "acme/bot",
+            "want": {"release": 2, "host": "bot-r2-3c6ef362", "live_host": "bot-r1-9e3779b1"},
+            "hosts": [{"host": "bot-r1-9e3779b1", "stage": "serving"}, {"host": "bot-r2-3c6ef362", "stage": "install"}],
+        },
+        {"app": "acme/withdrawn\u{1b}[31m", "want": null, "hosts": []},
+        {"app": "acme/third"},
+    ]});
+    expect![[r#"
+        http://127.0.0.1:7070: ready, active
+        gateway  good, 0.4 s ago
+        watch    1.2 s ago, limit 150.0 s
+        queue    drain 0
+        log      2 commits, 2.00 ms on average
+        alarms   unclaimed 2
+        apps     3
+
+        APP                       RELEASE  HOST             STAGE    LIVE
+        acme/bot                  2        bot-r2-3c6ef362  install  bot-r1-9e3779b1
+        acme/withdrawn\u{1b}[31m  -        -                -        -
+        and 1 more: --all shows them
+    "#]]
+    .assert_eq(&screen("http://127.0.0.1:7070", &ready, &metrics.text(), &apps, 2));
+}
+
+#[test]
+fn what_is_not_said_is_not_made_up() {
+    let ready = json!({"ready": false, "failing": ["listed", "watching"], "gateway": {"state": "bad", "reason": "status 503"}});
+    expect![[r#"
+        http://127.0.0.1:7070: not ready (listed, watching), -
+        gateway  bad status 503
+        watch    no sign of life yet
+        queue    -
+        log      -
+        alarms   -
+        apps     0
+    "#]]
+    .assert_eq(&screen("http://127.0.0.1:7070", &ready, "", &json!(null), 2));
+}

@@ -1,0 +1,85 @@
+//! The settings as the log has them: what the plan goes by, and everything for the reader. Pure; no setting is a secret.
+
+use super::document::written;
+use super::keys::KEYS;
+use super::load::tree;
+use super::{Plan, Settings};
+use crate::clock::SECOND_US;
+use crate::events::kinds::daemon::{PlanSettings, Setting, SettingsInForce};
+
+/// How long an unanswered write may still be carried out: the API server's own request timeout (DESIGN.md, "Whose object is
+/// it").
+const DOUBT_US: u64 = 60 * SECOND_US;
+
+impl From<&Plan> for PlanSettings {
+    fn from(plan: &Plan) -> Self {
+        let us = |seconds: u32| u64::from(seconds) * SECOND_US;
+        Self {
+            crash_limit: plan.crash_limit,
+            crash_window_us: us(plan.crash_window_s),
+            scheduling_us: us(plan.scheduling_s),
+            pull_us: us(plan.pull_s),
+            install_us: us(plan.install_s),
+            register_us: us(plan.register_s),
+            drain_s: plan.drain_s,
+            no_fault_first_us: us(plan.no_fault_first_s),
+            no_fault_max_us: us(plan.no_fault_max_s),
+            no_fault_alarm: plan.no_fault_alarm,
+            force_us: us(plan.force_s),
+            withdraw_after: plan.withdraw_after,
+            withdraw_after_mass: plan.withdraw_after_mass,
+            waiting_us: us(plan.waiting_s),
+            doubt_us: DOUBT_US,
+        }
+    }
+}
+
+impl Settings {
+    /// The record that the following reactions are decided under. Secrets are in files of their own and URLs may hold none, so
+    /// that every setting can be told.
+    #[must_use]
+    pub fn in_force(&self) -> SettingsInForce {
+        let tree = tree(self);
+        let all = KEYS.iter().map(|key| Setting { key: key.name.to_owned(), value: written(&tree, key) }).collect();
+        SettingsInForce { plan: PlanSettings::from(&self.plan), all }
+    }
+
+    /// The instance: whose objects are ours.
+    #[must_use]
+    pub fn instance(&self) -> &str {
+        if self.instance.is_empty() { &self.world } else { &self.instance }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_is_recorded_in_microseconds() {
+        let record = Settings::default().in_force();
+        expect_test::expect![[r#"
+            PlanSettings {
+                crash_limit: 5,
+                crash_window_us: 600000000,
+                scheduling_us: 300000000,
+                pull_us: 300000000,
+                install_us: 300000000,
+                register_us: 120000000,
+                drain_s: 45,
+                no_fault_first_us: 1000000,
+                no_fault_max_us: 60000000,
+                no_fault_alarm: 10,
+                force_us: 300000000,
+                withdraw_after: 2,
+                withdraw_after_mass: 5,
+                waiting_us: 30000000,
+                doubt_us: 60000000,
+            }
+        "#]]
+        .assert_debug_eq(&record.plan);
+        assert_eq!(record.all.len(), KEYS.len());
+        let size: usize = record.all.iter().map(|setting| setting.key.len() + setting.value.len()).sum();
+        assert!(size < 8 << 10, "the record stays well below the largest payload: {size} bytes");
+    }
+}

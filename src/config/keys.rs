@@ -1,0 +1,151 @@
+//! Every setting by its key: what it means, in which unit, and what is allowed. The printed file, the checks and the errors
+//! all come from this table; a test holds it against the structs.
+
+use super::rule::Rule;
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its key: `section.key`, or `key` alone.
+    pub name: &'static str,
+    /// What is allowed.
+    pub rule: Rule,
+    /// What it means, with its unit.
+    pub doc: &'static str,
+}
+
+const fn key(name: &'static str, rule: Rule, doc: &'static str) -> Key {
+    Key { name, rule, doc }
+}
+
+/// Every setting, in the order of the printed file.
+pub const KEYS: &[Key] = &[
+    key("world", Rule::Label, "which world of apps this daemon serves; the gateway's answers must name it; required"),
+    key("instance", Rule::LabelOrEmpty, "whose objects are ours, stable over restarts; empty: the world"),
+    key("data_dir", Rule::Path, "the folder of the log, the packages and the keys; made with mode 0700"),
+    key("act", Rule::OneOf(&["all", "none"]), "whether steps are sent; none: observe and decide, send nothing"),
+    key("profile", Rule::OneOf(&["wharf", "pinecall"]), "a set of names, labels and sizes that the other defaults come from"),
+    key("kubernetes.kubeconfig", Rule::Path, "a kubeconfig file; empty: KUBECONFIG, then ~/.kube/config, else in-cluster"),
+    key("kubernetes.context", Rule::Text, "a context of it; empty: its current one"),
+    key("kubernetes.namespace", Rule::LabelOrEmpty, "the namespace of all pods; empty: the kubeconfig's, or the service account's"),
+    key("kubernetes.calls_per_s", Rule::Number(1, 10_000), "calls a second, on average"),
+    key("kubernetes.burst", Rule::Number(1, 100_000), "calls at once before the average binds"),
+    key("kubernetes.in_flight", Rule::Number(1, 1000), "writes under way at once"),
+    key("kubernetes.queue", Rule::Number(100, 1_000_000), "steps waiting, all lanes together; past it no more are taken"),
+    key("kubernetes.request_s", Rule::Number(1, 300), "seconds until a request is given up"),
+    key("kubernetes.watch_silence_s", Rule::Number(60, 3600), "seconds of silence after which a watch is taken for dead"),
+    key("gateway.url", Rule::Gateway, "its base URL: https, or http on loopback or to a Service; required"),
+    key("gateway.runner", Rule::Label, "this runner's name in the heartbeat"),
+    key("gateway.token_file", Rule::Path, "the file with the bearer token, read on every request; required"),
+    key("gateway.ca_file", Rule::Path, "a PEM file of the authorities to trust; empty: the system's"),
+    key("gateway.beat_ms", Rule::Number(100, 60_000), "milliseconds between two beats"),
+    key("gateway.request_s", Rule::Number(1, 300), "seconds until a request is given up"),
+    key("sources.listen", Rule::Listen, "where pods fetch packages"),
+    key("sources.url", Rule::Url, "the same as a pod reaches it; required"),
+    key("sources.max_bytes", Rule::Number(1024, 1_073_741_824), "bytes of the largest package"),
+    key("control.listen", Rule::Listen, "where people and tools ask; loopback only, since there is no authentication"),
+    key("pod.image", Rule::Text, "the image of both containers; required"),
+    key("pod.runtime_class", Rule::LabelOrEmpty, "the runtime class; empty: the cluster's default, without gVisor"),
+    key("pod.command", Rule::Words, "the app's command"),
+    key("pod.label_domain", Rule::Domain, "the domain of our labels and annotations"),
+    key("pod.environment_dir", Rule::Path, "where the environment is mounted"),
+    key("pod.resolvers", Rule::Addresses, "DNS resolvers"),
+    key("pod.memory", Rule::Quantity, "the app's memory"),
+    key("pod.cpu", Rule::Quantity, "the app's and the install's CPU"),
+    key("pod.install_memory", Rule::Quantity, "the install's memory"),
+    key("pod.install_s", Rule::Number(10, 3600), "seconds that the install may run inside the pod"),
+    key("pod.volume_size", Rule::Quantity, "size of /app and of /home/app"),
+    key("pod.scratch_size", Rule::Quantity, "size of /scratch, in memory"),
+    key("pod.ephemeral_storage", Rule::Quantity, "disk limit of a container"),
+    key("pod.grace_s", Rule::Number(0, 3600), "seconds from TERM to KILL"),
+    key("pod.image_pull_secrets", Rule::Labels, "image pull Secrets, by name"),
+    key("pod.node_selector", Rule::Pairs, "node selector"),
+    key("pod.tolerations", Rule::Tolerations, "tolerations"),
+    key("pod.priority_class", Rule::DomainOrEmpty, "priority class; empty: none"),
+    key("pod.labels", Rule::Pairs, "further labels of every pod; ours cannot be set"),
+    key("network.sources_port", Rule::Number(1, 65_535), "the port of the sources listener, as the daemon's pod has it"),
+    key("network.sources_selector", Rule::Pairs, "labels of the daemon's own pod"),
+    key("network.gateway_egress", Rule::Blocks, "address blocks of the gateway"),
+    key("network.gateway_selector", Rule::Pairs, "labels of the gateway's pods, in any namespace"),
+    key("network.gateway_ports", Rule::Ports, "its ports"),
+    key("network.egress_deny", Rule::Blocks, "address blocks that the internet rule leaves out"),
+    key("plan.crash_limit", Rule::Number(0, 1000), "own exits within the window that are still revived"),
+    key("plan.crash_window_s", Rule::Number(1, 86_400), "seconds that an own exit counts"),
+    key("plan.scheduling_s", Rule::Number(1, 86_400), "seconds from creation to a node"),
+    key("plan.pull_s", Rule::Number(1, 86_400), "seconds from a node to the image being there"),
+    key("plan.install_s", Rule::Number(1, 86_400), "seconds of the install"),
+    key("plan.register_s", Rule::Number(1, 86_400), "seconds from the app's start to registered"),
+    key("plan.drain_s", Rule::Number(0, 3600), "seconds of grace of a stop"),
+    key("plan.no_fault_first_s", Rule::Number(1, 3600), "seconds of the first pause between no-fault revivals"),
+    key("plan.no_fault_max_s", Rule::Number(1, 3600), "seconds of the longest"),
+    key("plan.no_fault_alarm", Rule::Number(1, 1000), "no-fault revivals in the window until an alarm"),
+    key("plan.force_s", Rule::Number(60, 86_400), "seconds terminating on a node that is not ready until forced"),
+    key("plan.withdraw_after", Rule::Number(1, 1000), "counted answers without the app until it is withdrawn"),
+    key("plan.withdraw_after_mass", Rule::Number(1, 1000), "the same if any of them missed most apps"),
+    key("plan.waiting_s", Rule::Number(1, 3600), "seconds before a refused-for-now step is tried again"),
+    key("telemetry.filter", Rule::Text, "which log lines are written, as RUST_LOG has it: a level, or target=level by commas"),
+    key("telemetry.format", Rule::OneOf(&["auto", "text", "json"]), "how; auto: text on a terminal, else JSON"),
+    key("limits.inbox", Rule::Number(100, 10_000_000), "inputs queued and in reactions, all subjects together"),
+    key("limits.inbox_subject", Rule::Number(8, 100_000), "inputs queued for one subject"),
+    key("limits.apps", Rule::Number(1, 1_000_000), "apps of one world"),
+    key("limits.answer_bytes", Rule::Number(65_536, 1_073_741_824), "bytes of the largest gateway answer"),
+];
+
+/// The setting of that key.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+impl Key {
+    /// The section it stands in; empty for the top.
+    #[must_use]
+    pub fn section(&self) -> &'static str {
+        self.name.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// Its name within the section.
+    #[must_use]
+    pub fn short(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(_, short)| short)
+    }
+
+    /// The environment variable that sets it.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("WHARF_{}", self.name.replace('.', "_").to_ascii_uppercase())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::config::Settings;
+    use crate::config::load::{tree, value_of};
+
+    #[test]
+    fn the_table_and_the_structs_name_the_same_settings() {
+        let tree = tree(&Settings::default());
+        let mut fields = BTreeSet::new();
+        for (name, value) in tree.as_object().expect("a table") {
+            match value.as_object() {
+                Some(section) => fields.extend(section.keys().map(|short| format!("{name}.{short}"))),
+                None => drop(fields.insert(name.clone())),
+            }
+        }
+        let keys: BTreeSet<String> = KEYS.iter().map(|key| key.name.to_owned()).collect();
+        assert_eq!(keys, fields);
+        assert_eq!(keys.len(), KEYS.len(), "no key twice");
+    }
+
+    #[test]
+    fn every_default_is_allowed() {
+        let tree = tree(&Settings::default());
+        for key in KEYS {
+            let value = value_of(&tree, key).expect("every key has a value");
+            assert!(key.rule.allows(value), "{} = {value}", key.name);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The control listener: health, metrics, and what is known of the apps. Reads only, and only on loopback: there is no
+//! authentication.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::guard::{Guard, guard};
+use super::listener::{CONTROL, serve};
+use super::problem::{Problem, no_such_method, no_such_path};
+use super::readiness::Readiness;
+use crate::clock::Entropy;
+use crate::ids::AppId;
+use crate::telemetry::Metrics;
+
+/// How long an answer about apps may take.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// What is known of the apps, as JSON.
+pub trait AppsView: Send + Sync + 'static {
+    /// All of them, in order: `{"apps": [...]}` without more than a screen needs of each.
+    fn apps(&self) -> BoxFuture<'_, Value>;
+
+    /// One: its want, hosts, stages, last end, next look. `None` when it is not known.
+    fn app<'a>(&'a self, app: &'a AppId) -> BoxFuture<'a, Option<Value>>;
+}
+
+/// What the control listener shows.
+#[derive(Clone)]
+pub struct Control {
+    /// Whether the daemon is ready.
+    pub readiness: Arc<dyn Fn() -> Readiness + Send + Sync>,
+    /// What was counted.
+    pub metrics: Metrics,
+    /// What is known of the apps.
+    pub apps: Arc<dyn AppsView>,
+    /// Where request ids come from.
+    pub entropy: Entropy,
+}
+
+/// Serves the control listener until `shutdown`.
+///
+/// # Errors
+/// When the listener is not on loopback, or fails for good.
+pub async fn serve_control(listener: TcpListener, control: Control, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    loopback_alone(listener.local_addr()?)?;
+    serve(listener, CONTROL, router(control), shutdown).await
+}
+
+/// Refuses an address that others than this machine reach.
+pub(super) fn loopback_alone(address: SocketAddr) -> io::Result<()> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    let reason = format!("control.listen = \"{address}\": loopback alone, since there is no authentication");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
+}
+
+/// The routes.
+pub(super) fn router(control: Control) -> Router {
+    let guarded = Guard { entropy: control.entropy.clone(), loopback: true };
+    Router::new()
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .route("/v1/apps", get(apps))
+        .route("/v1/apps/{org}/{name}", get(app))
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(no_such_method)
+        .with_state(control)
+        .layer(axum::middleware::from_fn_with_state(guarded, guard))
+}
+
+async fn livez() -> Json<Value> {
+    Json(json!({"alive": true}))
+}
+
+async fn readyz(State(control): State<Control>) -> Response {
+    let readiness = (control.readiness)();
+    let status = if readiness.failing().is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(readiness.json())).into_response()
+}
+
+async fn metrics(State(control): State<Control>) -> Response {
+    ([(CONTENT_TYPE, crate::telemetry::METRICS_TYPE)], control.metrics.text()).into_response()
+}
+
+async fn apps(State(control): State<Control>) -> Result<Json<Value>, Problem> {
+    in_time(control.apps.apps()).await.map(Json)
+}
+
+async fn app(State(control): State<Control>, path: Result<Path<(String, String)>, PathRejection>) -> Result<Json<Value>, Problem> {
+    let bad = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "bad_app", detail);
+    let Path((org, name)) = path.map_err(|_| bad("the path is not UTF-8".to_owned()))?;
+    let app = AppId::new(&org, &name).map_err(|e| bad(e.to_string()))?;
+    match in_time(control.apps.app(&app)).await? {
+        Some(known) => Ok(Json(known)),
+        None => Err(Problem::not_found(format!("{app} is not known here"))),
+    }
+}
+
+async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T, Problem> {
+    let late = |_| Problem::busy("busy", "the daemon did not get to it in time", 5);
+    tokio::time::timeout(ANSWER_WITHIN, answer).await.map_err(late)
+}

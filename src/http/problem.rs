@@ -1,0 +1,72 @@
+//! Refusals as RFC 9457 `application/problem+json`, each with a code that does not change.
+
+use axum::body::Body;
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// Its stable name, for programs.
+    pub code: &'static str,
+    /// One sentence for people; nothing of it comes from outside unescaped.
+    pub detail: String,
+    /// Seconds after which the same may well succeed.
+    pub retry_after_s: Option<u32>,
+}
+
+impl Problem {
+    /// A refusal that asking again does not change.
+    #[must_use]
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self { status, code, detail: detail.into(), retry_after_s: None }
+    }
+
+    /// There is no such thing (404).
+    #[must_use]
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", detail)
+    }
+
+    /// It is busy or not ready (503): ask again after a pause.
+    #[must_use]
+    pub fn busy(code: &'static str, detail: impl Into<String>, retry_after_s: u32) -> Self {
+        Self { retry_after_s: Some(retry_after_s), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail) }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason().unwrap_or("refused"),
+            "status": self.status.as_u16(),
+            "code": self.code,
+            "detail": self.detail,
+        });
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.retry_after_s {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+/// The answer to a path that there is not.
+pub(super) async fn no_such_path() -> Problem {
+    Problem::not_found("there is no such path")
+}
+
+/// The answer to a method that a path does not have.
+pub(super) async fn no_such_method() -> Response {
+    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path is only read");
+    let mut response = problem.into_response();
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    response
+}
