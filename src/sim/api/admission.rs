@@ -24,8 +24,7 @@ pub(super) fn namespace(store: &Store, resource: &Resource, name: &str, namespac
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
     let mut refusal = Refusal::forbidden(resource, name, &why);
     let cause = format!("namespace {namespace} is being terminated");
-    refusal.body["details"]["causes"] =
-        json!([{"reason": "NamespaceTerminating", "message": cause, "field": "metadata.namespace"}]);
+    refusal.body["details"]["causes"] = json!([{"reason": "NamespaceTerminating", "message": cause, "field": "metadata.namespace"}]);
     Err(refusal)
 }
 
@@ -48,9 +47,9 @@ pub(super) fn mutating(store: &Store, resource: &Resource, name: &str, object: &
 /// 403 when it does not.
 pub(super) fn validating(store: &Store, resource: &Resource, name: &str, object: &Value) -> Result<(), Refusal> {
     let namespace = text(object, &["metadata", "namespace"]).to_owned();
-    let enforced = store.get(&("namespaces", String::new(), namespace)).is_some_and(|namespace| {
-        at(namespace, &["metadata", "labels", "pod-security.kubernetes.io/enforce"]) == "restricted"
-    });
+    let enforced = store
+        .get(&("namespaces", String::new(), namespace))
+        .is_some_and(|namespace| at(namespace, &["metadata", "labels", "pod-security.kubernetes.io/enforce"]) == "restricted");
     match security::violation(&object["spec"]).filter(|_| enforced && resource.plural == "pods") {
         Some(why) => Err(Refusal::forbidden(resource, name, &why)),
         None => Ok(()),

@@ -122,12 +122,7 @@ fn place(group: (&str, &str), rest: &[&str]) -> Option<Place> {
             _ => false,
         };
         let addressed = name.is_empty() || namespace.is_some() == resource.namespaced;
-        (known && addressed && tail.len() <= 2).then(|| Place {
-            resource,
-            namespace: namespace.map(str::to_owned),
-            name,
-            subresource,
-        })
+        (known && addressed && tail.len() <= 2).then(|| Place { resource, namespace: namespace.map(str::to_owned), name, subresource })
     };
     match rest {
         ["namespaces"] => object(None, "namespaces", &[]),

@@ -196,7 +196,11 @@ fn container<'a>(field: &str, one: &'a Value, volumes: &BTreeSet<&str>, names: &
         if name.is_empty() {
             causes.push(Cause::required(&field, ""));
         } else if name.contains('=') || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
-            causes.push(Cause::invalid_text(&field, name, "a valid environment variable name must consist only of printable ASCII characters other than '='"));
+            causes.push(Cause::invalid_text(
+                &field,
+                name,
+                "a valid environment variable name must consist only of printable ASCII characters other than '='",
+            ));
         }
     }
     let mut paths = BTreeSet::new();

@@ -111,7 +111,9 @@ impl Inner {
             }
             LogRead::Unreachable => {
                 let path = format!("/containerLogs/{}/{}/{container}", key.namespace, key.pod);
-                Err(Refusal::internal(&format!("Get \"https://192.0.2.2:10250{path}\": dial tcp 192.0.2.2:10250: connect: connection refused")))
+                Err(Refusal::internal(&format!(
+                    "Get \"https://192.0.2.2:10250{path}\": dial tcp 192.0.2.2:10250: connect: connection refused"
+                )))
             }
         }
     }

@@ -168,10 +168,8 @@ impl Refusal {
             many => format!("[{}]", many.join(", ")),
         };
         let mut details = details(resource.kind, resource.group, name);
-        details["causes"] = causes
-            .iter()
-            .map(|cause| json!({"reason": cause.reason, "message": cause.message, "field": cause.field}))
-            .collect();
+        details["causes"] =
+            causes.iter().map(|cause| json!({"reason": cause.reason, "message": cause.message, "field": cause.field})).collect();
         Self::new(422, "Invalid", &format!("{} {name:?} is invalid: {text}", resource.qualified_kind()), details)
     }
 

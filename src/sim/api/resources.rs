@@ -148,7 +148,7 @@ pub static RESOURCES: &[Resource] = &[
 /// The resource of a path, or of its plural alone when `group` is `None`.
 #[must_use]
 pub(super) fn find(group: Option<(&str, &str)>, plural: &str) -> Option<&'static Resource> {
-    RESOURCES.iter().find(|known| {
-        known.plural == plural && group.is_none_or(|(group, version)| known.group == group && known.version == version)
-    })
+    RESOURCES
+        .iter()
+        .find(|known| known.plural == plural && group.is_none_or(|(group, version)| known.group == group && known.version == version))
 }

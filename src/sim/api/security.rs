@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use super::rules::{at, list, text};
 
 /// Volume kinds that `restricted` allows.
-const VOLUMES: [&str; 8] =
-    ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"];
+const VOLUMES: [&str; 8] = ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"];
 
 /// Why a pod violates `restricted`, as one text; `None` when it does not.
 #[must_use]
@@ -71,11 +70,8 @@ fn user(spec: &Value, containers: &[&Value], found: &mut Vec<String>) {
     let pod = |key: &str| at(spec, &["securityContext", key]).clone();
     let own = |one: &Value, key: &str| at(one, &["securityContext", key]).clone();
     let effective = |one: &Value, key: &str| if own(one, key).is_null() { pod(key) } else { own(one, key) };
-    let roots: Vec<&str> = containers
-        .iter()
-        .filter(|one| effective(one, "runAsNonRoot") != json!(true))
-        .map(|one| text(one, &["name"]))
-        .collect();
+    let roots: Vec<&str> =
+        containers.iter().filter(|one| effective(one, "runAsNonRoot") != json!(true)).map(|one| text(one, &["name"])).collect();
     if !roots.is_empty() {
         let names = named("container", &roots);
         found.push(format!("runAsNonRoot != true (pod or {names} must set securityContext.runAsNonRoot=true)"));

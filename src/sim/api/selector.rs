@@ -104,15 +104,8 @@ fn requirement(piece: &str) -> Result<Requirement, Refusal> {
 }
 
 fn field(piece: &str) -> Result<(Vec<String>, bool, String), Refusal> {
-    const KNOWN: [&str; 7] = [
-        "metadata.name",
-        "metadata.namespace",
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "status.phase",
-        "type",
-    ];
+    const KNOWN: [&str; 7] =
+        ["metadata.name", "metadata.namespace", "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "status.phase", "type"];
     let split = piece.split_once("!=").map(|(path, value)| (path, false, value));
     let split = split.or_else(|| piece.split_once("==").or_else(|| piece.split_once('=')).map(|(path, value)| (path, true, value)));
     let Some((path, equal, value)) = split else {

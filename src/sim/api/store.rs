@@ -102,13 +102,7 @@ impl Store {
         let before = self.objects.remove(key)?;
         let mut object = Value::clone(&before);
         self.stamp(&mut object);
-        let change = Change {
-            revision: self.revision,
-            key: key.clone(),
-            before: Some(before),
-            after: Arc::new(object),
-            removed: true,
-        };
+        let change = Change { revision: self.revision, key: key.clone(), before: Some(before), after: Arc::new(object), removed: true };
         Some(self.remember(change))
     }
 

@@ -134,10 +134,8 @@ impl Watch {
 
     fn begin_with_objects(&mut self, state: &State) {
         let objects = state.store.list(self.request.resource.plural, self.request.namespace.as_deref());
-        let lines: Vec<Bytes> = objects
-            .filter(|(_, object)| self.request.selector.matches(object))
-            .map(|(_, object)| self.line("ADDED", object))
-            .collect();
+        let lines: Vec<Bytes> =
+            objects.filter(|(_, object)| self.request.selector.matches(object)).map(|(_, object)| self.line("ADDED", object)).collect();
         self.lines.extend(lines);
         self.request.from = state.store.revision();
         if self.request.marked {

@@ -15,8 +15,7 @@ use super::rules::{list, text, validate_metadata, validate_metadata_update};
 use super::{Inner, State, admission, stamps};
 
 /// Metadata the server owns: an update cannot change it.
-const OWNED: [&str; 7] =
-    ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace", "name"];
+const OWNED: [&str; 7] = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace", "name"];
 
 impl Inner {
     pub(super) fn create(&self, call: &Call, body: &[u8]) -> Result<Answer, Refusal> {
@@ -26,7 +25,8 @@ impl Inner {
         let mut state = self.lock();
         self.place(call, &mut object, &state)?;
         let name = text(&object, &["metadata", "name"]).to_owned();
-        if resource.has_status && resource.plural != "nodes"
+        if resource.has_status
+            && resource.plural != "nodes"
             && let Some(fields) = object.as_object_mut()
         {
             fields.remove("status");
@@ -212,7 +212,8 @@ fn preconditions(resource: &Resource, name: &str, current: &Value, given: &Value
 fn parse(resource: &Resource, body: &[u8]) -> Result<Value, Refusal> {
     let mut object: Value = serde_json::from_slice(body).map_err(|error| {
         let kind = resource.kind;
-        let text = format!("the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {error}");
+        let text =
+            format!("the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {error}");
         Refusal::bad_request(&text)
     })?;
     let Some(fields) = object.as_object_mut() else {
@@ -237,10 +238,7 @@ fn shape(resource: &Resource, object: &mut Value, call: &Call) -> Result<Vec<Str
     let unknown = drop_unknown(object, &known);
     if call.parameter("fieldValidation") == Some("Strict") && !unknown.is_empty() {
         let fields: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
-        let why = format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {}",
-            fields.join(", ")
-        );
+        let why = format!("{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {}", fields.join(", "));
         return Err(Refusal::bad_request(&why));
     }
     Ok(unknown)

@@ -1,1 +1,3 @@
-//! To come.
+//! Tests of the embedded cluster, node and gateway.
+
+mod api;
