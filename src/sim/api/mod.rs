@@ -1,0 +1,265 @@
+//! A Kubernetes API server in process, behind `::kube::Client`: the parts of the real one that wharfinger meets, its refusals
+//! word by word, faults on request, and its own history. Under paused time and one thread a run repeats exactly.
+//!
+//! Not modelled: authentication and RBAC (a fault answers 401 or 403), quotas and webhooks (likewise), managed fields, garbage
+//! collection, server-side apply.
+
+mod admission;
+mod audit;
+mod body;
+mod call;
+mod decode;
+mod exchange;
+mod faults;
+pub mod http;
+pub mod logs;
+mod merge;
+mod pod_rules;
+mod pods;
+mod quantity;
+mod read;
+mod refusal;
+mod remove;
+mod resources;
+mod rules;
+mod secret_rules;
+mod security;
+mod selector;
+pub mod stamps;
+mod store;
+mod watch;
+mod write;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+pub use audit::{Audit, Entry};
+pub use body::ApiBody;
+pub use call::Verb;
+pub use faults::{Action, Canned, Faults, Match};
+pub use refusal::{Cause, Refusal};
+pub use resources::{RESOURCES, Resource};
+pub use watch::Cut;
+
+use crate::clock::{Clock, Entropy};
+use logs::LogSource;
+use store::{Key, Store};
+use watch::{Signal, Watchers};
+
+/// The user of [`ClusterApi::client`], which faults are about unless said otherwise.
+pub const DAEMON: &str = "wharf";
+
+/// What an API server is made of.
+#[derive(Debug, Clone)]
+pub struct ApiOptions {
+    /// Wall-clock stamps.
+    pub clock: Clock,
+    /// Uids and generated names.
+    pub entropy: Entropy,
+    /// How long each request takes.
+    pub latency: Duration,
+    /// Changes remembered for watches and pages; older ones are compacted away.
+    pub history_max: usize,
+    /// Requests remembered by the audit.
+    pub audit_max: usize,
+}
+
+impl ApiOptions {
+    /// No latency; 200,000 changes and 1,000,000 requests are remembered.
+    #[must_use]
+    pub fn new(clock: Clock, entropy: Entropy) -> Self {
+        Self { clock, entropy, latency: Duration::ZERO, history_max: 200_000, audit_max: 1_000_000 }
+    }
+}
+
+/// The API server; cheap to clone, all clones are one.
+#[derive(Clone)]
+pub struct ClusterApi(Arc<Inner>);
+
+struct Inner {
+    options: ApiOptions,
+    state: Mutex<State>,
+    faults: Faults,
+    audit: Audit,
+    logs: Mutex<Option<Arc<dyn LogSource>>>,
+}
+
+struct State {
+    store: Store,
+    watchers: Watchers,
+}
+
+impl State {
+    fn put(&mut self, key: Key, object: Value) -> Arc<Value> {
+        let change = self.store.put(key, object);
+        self.watchers.tell(&change);
+        change.after.clone()
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
+        let change = self.store.remove(key)?;
+        self.watchers.tell(&change);
+        Some(change.after.clone())
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClusterApi {
+    /// An API server with the namespaces `default` and `kube-system`.
+    #[must_use]
+    pub fn new(options: ApiOptions) -> Self {
+        let state = State { store: Store::new(options.history_max), watchers: Watchers::default() };
+        let audit = Audit::new(options.audit_max);
+        let inner = Inner { options, state: Mutex::new(state), faults: Faults::default(), audit, logs: Mutex::new(None) };
+        let api = Self(Arc::new(inner));
+        for name in ["default", "kube-system", "kube-node-lease"] {
+            api.add_namespace(name, &[]);
+        }
+        api
+    }
+
+    /// The daemon's client. Must be called inside a runtime.
+    #[must_use]
+    pub fn client(&self, namespace: &str) -> ::kube::Client {
+        self.client_as(DAEMON, namespace)
+    }
+
+    /// The client of another user: the node's, a person's.
+    #[must_use]
+    pub fn client_as(&self, user: &'static str, namespace: &str) -> ::kube::Client {
+        let api = self.clone();
+        let service = move |request: ::http::Request<::kube::client::Body>| {
+            let api = api.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect_bytes().await.map_err(std::io::Error::other)?;
+                api.exchange(user, ::http::Request::from_parts(parts, body)).await
+            }
+        };
+        ::kube::Client::new(tower::service_fn(service), namespace)
+    }
+
+    /// The faults that requests meet.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.0.faults
+    }
+
+    /// What was asked and answered.
+    #[must_use]
+    pub fn audit(&self) -> &Audit {
+        &self.0.audit
+    }
+
+    /// Where `pods/NAME/log` is read.
+    pub fn set_log_source(&self, source: Arc<dyn LogSource>) {
+        *self.0.logs.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
+    }
+
+    /// The newest resourceVersion.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.0.lock().store.revision()
+    }
+
+    /// Forgets the history: older resourceVersions are answered 410.
+    pub fn compact(&self) {
+        self.0.lock().store.compact();
+    }
+
+    /// Lets the revision jump by changes to kinds that are not modelled.
+    pub fn skip_revisions(&self, revisions: u64) {
+        self.0.lock().store.skip(revisions);
+    }
+
+    /// An object as it is stored, past every fault.
+    #[must_use]
+    pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        let resource = resources::find(None, plural)?;
+        self.0.lock().store.get(&(resource.plural, namespace.to_owned(), name.to_owned())).cloned()
+    }
+
+    /// All objects of a kind in a namespace, or in all, by name.
+    #[must_use]
+    pub fn objects(&self, plural: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        let Some(resource) = resources::find(None, plural) else { return Vec::new() };
+        self.0.lock().store.list(resource.plural, namespace).map(|(_, object)| object.clone()).collect()
+    }
+
+    /// Stores an object as it is, unvalidated: another's odd object, or a state a test begins with. Missing uid and creation
+    /// time are filled in. Objects of unknown kinds are ignored.
+    pub fn put_raw(&self, mut object: Value) {
+        let known = RESOURCES.iter().find(|known| object["kind"] == known.kind && object["apiVersion"] == known.api_version());
+        let Some(resource) = known else { return };
+        if object["metadata"]["uid"].is_null() {
+            object["metadata"]["uid"] = json!(stamps::uid(&self.0.options.entropy));
+        }
+        if object["metadata"]["creationTimestamp"].is_null() {
+            object["metadata"]["creationTimestamp"] = json!(stamps::seconds(self.0.options.clock.now_us()));
+        }
+        let namespace = rules::text(&object, &["metadata", "namespace"]).to_owned();
+        let name = rules::text(&object, &["metadata", "name"]).to_owned();
+        self.0.lock().put((resource.plural, namespace, name), object);
+    }
+
+    /// Removes an object at once, whatever holds it.
+    pub fn remove_raw(&self, plural: &str, namespace: &str, name: &str) {
+        if let Some(resource) = resources::find(None, plural) {
+            self.0.lock().remove(&(resource.plural, namespace.to_owned(), name.to_owned()));
+        }
+    }
+
+    /// Adds a namespace with labels, for example to enforce Pod Security.
+    pub fn add_namespace(&self, name: &str, labels: &[(&str, &str)]) {
+        let labels: BTreeMap<&str, &str> = labels.iter().copied().collect();
+        let mut object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+        rules::namespace_defaults(&mut object);
+        self.put_raw(object);
+    }
+
+    /// Registers a runtime class; pods that name another are refused.
+    pub fn add_runtime_class(&self, name: &str) {
+        let metadata = json!({"name": name});
+        self.put_raw(json!({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": metadata, "handler": "runsc"}));
+    }
+
+    /// Ends the open watches of a kind.
+    pub fn cut_watches(&self, plural: &str, cut: Cut) {
+        self.signal(plural, &Signal::Cut(cut));
+    }
+
+    /// Lets the open watches of a kind go deaf: nothing comes any more, not even their end.
+    pub fn mute_watches(&self, plural: &str) {
+        self.signal(plural, &Signal::Mute);
+    }
+
+    /// Sends a line, whatever it is, to the open watches of a kind.
+    pub fn send_watch_line(&self, plural: &str, line: &str) {
+        self.signal(plural, &Signal::Raw(Bytes::from(format!("{line}\n"))));
+    }
+
+    fn signal(&self, plural: &str, signal: &Signal) {
+        self.0.lock().watchers.signal(plural, signal);
+    }
+
+    /// How many watches of a kind are open.
+    #[must_use]
+    pub fn open_watches(&self, plural: &str) -> usize {
+        self.0.lock().watchers.count(plural)
+    }
+}
+
+impl std::fmt::Debug for ClusterApi {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClusterApi").field("revision", &self.revision()).finish_non_exhaustive()
+    }
+}
