@@ -1,1 +1,23 @@
-//! Ordering and ownership: who handles what, one thing at a time, and what happens when one ends.
+//! Ordering and ownership: who handles what, one thing at a time, and what happens when one ends. No business `if`.
+//!
+//! Others hold typed handles, never a channel or an actor's reference. The guarantees are in ARCHITECTURE.md, "Actors".
+
+mod beat;
+mod cluster;
+mod committer;
+mod facts;
+mod health;
+mod inbox;
+mod perform;
+mod registry;
+mod reports;
+mod subject;
+mod supervisor;
+mod tails;
+mod watcher;
+mod wheel;
+
+pub use committer::{Committer, CommitterThread};
+pub use health::{Health, Vitals};
+pub use registry::Registry;
+pub use supervisor::{Daemon, Ended, Parts};

@@ -8,6 +8,7 @@ pub mod report;
 pub mod rules;
 pub mod state;
 pub mod table;
+pub mod words;
 
 #[cfg(test)]
 mod tests;

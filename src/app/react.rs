@@ -54,6 +54,26 @@ pub fn committed(app: &mut App, rules: Rules, records: &[Record]) {
     fold_all(app, rules, records.iter().filter(|record| record.event.kind().role() != Role::Note));
 }
 
+/// Folds an event that has no place in the log yet: to see whether the next one is still news.
+pub fn look_ahead(app: &mut App, rules: Rules, event: &Event) {
+    if event.kind().role() != Role::Note {
+        let subject = Subject::Daemon(String::new());
+        let header = Header {
+            kind: event.kind().number(),
+            kind_version: event.kind().version(),
+            rules: rules.number(),
+            seq: Seq::provisional(0),
+            subject,
+            subject_seq: 0,
+            time_us: 0,
+            reaction: Seq::provisional(0),
+            cause: Seq::NONE,
+            settings: Seq::NONE,
+        };
+        fold(app, rules, &Record { header, event: event.clone() });
+    }
+}
+
 fn provisional(subject: &Subject, index: u64, input: &Draft, under: Under<'_>, now_us: i64) -> Record {
     Record {
         header: Header {

@@ -245,6 +245,8 @@ pub struct Exit {
 pub struct Flight {
     /// What is to be done.
     pub step: Step,
+    /// What it is a part of.
+    pub purpose: Purpose,
     /// The incarnation that issued it.
     pub incarnation: u64,
     /// When, log time.
@@ -301,6 +303,8 @@ pub struct Tail {
     pub incarnation: u64,
     /// It is kept, or known not to be had.
     pub settled: bool,
+    /// The record that says that it is kept; its text comes right behind it.
+    pub kept: Option<Seq>,
 }
 
 impl App {

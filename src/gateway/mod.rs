@@ -8,5 +8,12 @@ pub mod report;
 pub mod sources;
 pub mod withdrawals;
 
+pub use api::{Gateway, GatewayError, GatewayRefusal};
+pub use judge::{Judged, NotBelieved, RefusedWant, judge};
+pub use protocol::{Report, ReportState, WHY_CHARS};
+pub use report::{Beat, Outbox};
+pub use sources::{SourceError, SourceStore};
+pub use withdrawals::Withdrawals;
+
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ pub enum Verb {
 }
 
 /// What to do next.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Answer {
     /// It is done.
     Done,
@@ -51,6 +51,7 @@ pub enum Answer {
     /// We have no right to (401, 403).
     Forbidden,
     /// Nobody knows: the request may still be carried out.
+    #[default]
     Unknown,
 }
 

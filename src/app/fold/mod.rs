@@ -53,8 +53,8 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         Event::StepRevoked(revoked) => steps::revoking(app, revoked.step),
         Event::StepWithheld(withheld) => steps::withheld(app, withheld.step),
         Event::TailAsked(asked) => pods::tail_asked(app, &asked.of),
-        Event::TailKept(kept) => pods::tail_settled(app, &kept.of),
-        Event::TailUnavailable(lack) => pods::tail_settled(app, &lack.of),
+        Event::TailKept(kept) => pods::tail_settled(app, &kept.of, Some(at.seq)),
+        Event::TailUnavailable(lack) => pods::tail_settled(app, &lack.of, None),
         Event::Frozen(_) => app.frozen = true,
         Event::Thawed(_) => {
             app.frozen = false;

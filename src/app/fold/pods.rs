@@ -7,7 +7,7 @@ use crate::events::kinds::pod::{ContainerState, GoneHow, PodGone, PodSeen};
 use crate::events::kinds::step::{Purpose, Step};
 use crate::events::kinds::tail::TailOf;
 use crate::events::kinds::verdict::{EndCause, PodEnded, Stage};
-use crate::ids::{PackageDigest, Uid, Word};
+use crate::ids::{PackageDigest, Seq, Uid, Word};
 
 /// Uids that are remembered as gone, a host: enough for every observation that can still be under way.
 const GONE_UIDS: usize = 8;
@@ -213,13 +213,14 @@ pub(super) fn tail_asked(app: &mut App, of: &TailOf) {
     let host = app.hosts.entry(of.host.clone()).or_default();
     // One pod's tails at a time: those of a former pod are in the log.
     host.tails.retain(|known, tail| known.uid == of.uid || !tail.settled);
-    host.tails.insert(of.clone(), Tail { incarnation, settled: false });
+    host.tails.insert(of.clone(), Tail { incarnation, settled: false, kept: None });
 }
 
 /// They are kept, or known not to be had.
-pub(super) fn tail_settled(app: &mut App, of: &TailOf) {
+pub(super) fn tail_settled(app: &mut App, of: &TailOf, kept: Option<Seq>) {
     if let Some(tail) = app.hosts.get_mut(&of.host).and_then(|host| host.tails.get_mut(of)) {
         tail.settled = true;
+        tail.kept = kept;
     }
 }
 

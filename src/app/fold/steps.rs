@@ -13,7 +13,8 @@ const REVIVALS: usize = 64;
 pub(super) fn issued(app: &mut App, at: At, issued: &StepIssued) {
     let incarnation = app.incarnation;
     let host = app.hosts.entry(issued.step.host().clone()).or_default();
-    let flight = Flight { step: issued.step.clone(), incarnation, issued_us: at.time_us, revoking: false, withheld: false };
+    let flight =
+        Flight { step: issued.step.clone(), purpose: issued.purpose, incarnation, issued_us: at.time_us, revoking: false, withheld: false };
     host.flights.insert(at.seq, flight);
     match &issued.step {
         Step::PutSecret { release, sha256, .. } => {

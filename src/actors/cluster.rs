@@ -1,0 +1,319 @@
+//! The cluster actor: the one path to the API server. Steps wait in its lanes, go when the throttle lets them, are tried again
+//! when that helps, and come back as one outcome each.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::perform::{Performer, Tried};
+use super::registry::Registry;
+use super::tails;
+use crate::clock::Clock;
+use crate::events::kinds::step::{Outcome, Purpose, Step, StepExplained, StepSettled};
+use crate::events::kinds::tail::{TailLack, TailOf, TailUnavailable};
+use crate::events::record::Event;
+use crate::ids::{AppId, RecordId, Seq};
+use crate::kube::answer::Answer;
+use crate::kube::throttle::{Entry, Full, Lane, Limits, Next, Queue, backoff};
+use crate::telemetry::Metrics;
+
+/// Tries of one step before it is given back to the plan: with the backoff's growth about a quarter of an hour.
+const TRIES: u32 = 20;
+
+/// How long the steps under way may take to come back when the daemon stops.
+const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+
+/// What waits for its turn.
+#[derive(Debug, Clone)]
+pub(super) struct Work {
+    pub(super) app: AppId,
+    pub(super) id: RecordId,
+    pub(super) what: What,
+    /// When it was handed over, log time.
+    since_us: i64,
+    /// API attempts sent so far: the next one's `Audit-ID` has the number after.
+    pub(super) attempts: u32,
+    /// Tries so far.
+    tries: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    Step(Step),
+    Tail(TailOf),
+}
+
+pub(super) enum Message {
+    Submit(Box<Work>, Lane),
+    Revoke(AppId, Seq),
+    Tried(Box<Entry<Work>>, Box<Tried>),
+    Look,
+    Drain(ractor::RpcReplyPort<()>),
+}
+
+/// Hands steps to the cluster actor; cheap to clone.
+#[derive(Clone)]
+pub(super) struct ClusterHandle {
+    actor: ActorRef<Message>,
+    clock: Clock,
+}
+
+impl ClusterHandle {
+    pub(super) fn new(actor: ActorRef<Message>, clock: Clock) -> Self {
+        Self { actor, clock }
+    }
+
+    /// Carries out a step whose record is durable. The same step again changes nothing.
+    pub(super) fn submit(&self, app: &AppId, id: RecordId, step: Step, purpose: Purpose) {
+        let lane = lane_of(&step, purpose);
+        self.send(app, id, What::Step(step), lane);
+    }
+
+    /// Takes a step back if it is still unsent; its outcome tells.
+    pub(super) fn revoke(&self, app: &AppId, step: Seq) {
+        let _ = self.actor.cast(Message::Revoke(app.clone(), step));
+    }
+
+    /// Reads a container's last words, in the lane of the removal that they gate.
+    pub(super) fn read_tail(&self, app: &AppId, id: RecordId, of: TailOf) {
+        self.send(app, id, What::Tail(of), Lane::Drain);
+    }
+
+    fn send(&self, app: &AppId, id: RecordId, what: What, lane: Lane) {
+        let work = Work { app: app.clone(), id, what, since_us: self.clock.now_us(), attempts: 0, tries: 0 };
+        let _ = self.actor.cast(Message::Submit(Box::new(work), lane));
+    }
+
+    /// Sends nothing more, and waits for what is under way, at most [`DRAIN_LIMIT`].
+    pub(super) async fn drain(&self) {
+        let _ = self.actor.call(Message::Drain, Some(DRAIN_LIMIT)).await;
+    }
+}
+
+fn lane_of(step: &Step, purpose: Purpose) -> Lane {
+    match (step, purpose) {
+        (Step::DeletePod { .. }, Purpose::Stop) => Lane::Drain,
+        (Step::DeleteSecret { .. } | Step::ReadPod { .. } | Step::ReadSecret { .. }, _) | (_, Purpose::Stop) => Lane::Delete,
+        (_, Purpose::Revive { .. }) => Lane::Resume,
+        (_, Purpose::Start) => Lane::Create,
+    }
+}
+
+/// The actor.
+pub(super) struct ClusterActor;
+
+pub(super) struct ClusterState {
+    queue: Queue<Work>,
+    performer: Arc<Performer>,
+    registry: Registry,
+    clock: Clock,
+    metrics: Metrics,
+    /// What is queued or under way.
+    known: BTreeSet<Seq>,
+    /// Asked back while under way: not tried again.
+    revoked: BTreeSet<Seq>,
+    /// When the timer that is set goes off, log time.
+    looks_us: Option<i64>,
+    drained: Option<ractor::RpcReplyPort<()>>,
+}
+
+impl Actor for ClusterActor {
+    type Msg = Message;
+    type State = ClusterState;
+    type Arguments = (Limits, Arc<Performer>, Registry, Clock, Metrics);
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Message>,
+        (limits, performer, registry, clock, metrics): Self::Arguments,
+    ) -> Result<ClusterState, ActorProcessingErr> {
+        let queue = Queue::new(limits, unsigned(clock.now_us()));
+        Ok(ClusterState {
+            queue,
+            performer,
+            registry,
+            clock,
+            metrics,
+            known: BTreeSet::new(),
+            revoked: BTreeSet::new(),
+            looks_us: None,
+            drained: None,
+        })
+    }
+
+    async fn handle(&self, myself: ActorRef<Message>, message: Message, state: &mut ClusterState) -> Result<(), ActorProcessingErr> {
+        match message {
+            Message::Submit(work, lane) => state.submit(*work, lane),
+            Message::Revoke(app, step) => state.revoke(&app, step),
+            Message::Tried(entry, tried) => state.tried(*entry, *tried),
+            Message::Look => state.looks_us = None,
+            Message::Drain(reply) => state.drain(reply),
+        }
+        state.start(&myself);
+        Ok(())
+    }
+}
+
+impl ClusterState {
+    fn submit(&mut self, work: Work, lane: Lane) {
+        if self.drained.is_some() || !self.known.insert(work.id.seq) {
+            return;
+        }
+        let object = match &work.what {
+            What::Step(Step::PutSecret { host, .. } | Step::DeleteSecret { host, .. } | Step::ReadSecret { host }) => {
+                format!("secret/{host}")
+            }
+            What::Step(step) => format!("pod/{}", step.host()),
+            What::Tail(of) => format!("log/{}/{}", of.host, of.uid),
+        };
+        let tenant = work.app.org().to_owned();
+        let entry = Entry { id: work.id.seq.0, lane, tenant, object, not_before: 0, work };
+        if let Err(Full(entry)) = self.queue.push(entry) {
+            tracing::warn!(app = %entry.work.app, "the queue to the API server is full");
+            self.settle(&entry.work, Outcome::Unsent, None);
+        }
+    }
+
+    fn revoke(&mut self, _app: &AppId, step: Seq) {
+        if let Some(entry) = self.queue.revoke(step.0) {
+            // One that was tried before and may have been carried out cannot be said to be unsent.
+            let outcome = if entry.work.attempts == 0 { Outcome::Revoked } else { Outcome::Unknown };
+            self.settle(&entry.work, outcome, None);
+        } else if self.known.contains(&step) {
+            self.revoked.insert(step);
+        }
+    }
+
+    /// A try is over: it is settled, or tried again.
+    fn tried(&mut self, mut entry: Entry<Work>, tried: Tried) {
+        self.queue.spend(tried.requests.saturating_sub(1));
+        let seq = entry.work.id.seq;
+        for call in &tried.calls {
+            let verb = ["create", "update", "delete"].into_iter().find(|verb| *verb == call.verb.as_str()).unwrap_or("other");
+            self.metrics.api_call(verb, call.took_us);
+        }
+        entry.work.attempts = tried.attempts;
+        entry.work.tries += 1;
+        if let Answer::RetryLater { after_us, slow_down, .. } = &tried.answer {
+            let now_us = self.clock.now_us();
+            let pause_us = after_us.unwrap_or_else(|| backoff(entry.work.tries, seq.0));
+            let until = unsigned(now_us).saturating_add(pause_us);
+            if *slow_down {
+                self.queue.pause(until);
+            }
+            if entry.work.tries < TRIES && !self.revoked.contains(&seq) && self.drained.is_none() {
+                if !tried.calls.is_empty() {
+                    self.registry.bring(&entry.work.app, tried.notes());
+                }
+                entry.not_before = until;
+                self.queue.retry(entry);
+                return;
+            }
+        }
+        self.queue.done(entry.id);
+        self.settle(&entry.work, tried.answer.outcome(), Some(tried));
+    }
+
+    /// Posts the one outcome.
+    fn settle(&mut self, work: &Work, outcome: Outcome, tried: Option<Tried>) {
+        self.known.remove(&work.id.seq);
+        self.revoked.remove(&work.id.seq);
+        let events = match &work.what {
+            What::Tail(of) => tried.map(|tried| tried.events).filter(|events| !events.is_empty()).unwrap_or_else(|| {
+                let why = TailLack::Refused;
+                vec![Event::TailUnavailable(TailUnavailable { of: of.clone(), why })]
+            }),
+            What::Step(step) => {
+                self.metrics.step(step.name(), outcome);
+                self.outcome(work, outcome, tried)
+            }
+        };
+        self.registry.bring(&work.app, events);
+        if self.queue.is_empty()
+            && let Some(reply) = self.drained.take()
+        {
+            let _ = reply.send(());
+        }
+    }
+
+    fn outcome(&self, work: &Work, outcome: Outcome, tried: Option<Tried>) -> Vec<Event> {
+        let tried = tried.unwrap_or_default();
+        let mut events = tried.notes();
+        events.extend(tried.events.iter().cloned());
+        events.push(Event::StepSettled(StepSettled {
+            step: work.id.seq,
+            outcome,
+            object: tried.object,
+            attempts: work.attempts,
+            audit_id: tried.audit_id,
+            status: tried.status,
+            took_us: unsigned(self.clock.now_us().saturating_sub(work.since_us)),
+        }));
+        if let Some(text) = tried.explained.filter(|_| matches!(outcome, Outcome::Refused(_))) {
+            events.push(Event::StepExplained(StepExplained { step: work.id.seq, text }));
+        }
+        events
+    }
+
+    /// Starts whatever may go now, and sets the timer for what may not yet.
+    fn start(&mut self, myself: &ActorRef<Message>) {
+        loop {
+            let now_us = self.clock.now_us();
+            match self.queue.next(unsigned(now_us)) {
+                Next::Start(entry) => self.perform(entry, myself),
+                Next::Wait(until) => {
+                    let until = i64::try_from(until).unwrap_or(i64::MAX);
+                    if self.looks_us.is_none_or(|looks| until < looks) {
+                        self.looks_us = Some(until);
+                        let (clock, myself) = (self.clock.clone(), myself.clone());
+                        drop(tokio::spawn(async move {
+                            clock.sleep_until(until).await;
+                            let _ = myself.cast(Message::Look);
+                        }));
+                    }
+                    break;
+                }
+                Next::Idle => break,
+            }
+        }
+        let depths = self.queue.depths();
+        for (lane, waiting) in ["drain", "delete", "resume", "create"].into_iter().zip(depths.waiting) {
+            self.metrics.queue_depth(lane, waiting);
+        }
+    }
+
+    fn perform(&self, entry: Entry<Work>, myself: &ActorRef<Message>) {
+        let (performer, myself) = (Arc::clone(&self.performer), myself.clone());
+        drop(tokio::spawn(async move {
+            let work = entry.work.clone();
+            let trying = std::panic::AssertUnwindSafe(async {
+                match &work.what {
+                    What::Step(step) => performer.perform(&work, step).await,
+                    What::Tail(of) => tails::read(&performer, &work.app, of).await,
+                }
+            });
+            // Every try comes back, also one that panics: nobody knows then what it did.
+            let tried = trying.catch_unwind().await.unwrap_or_else(|_| Tried::unknown(&work));
+            let _ = myself.cast(Message::Tried(Box::new(entry), Box::new(tried)));
+        }));
+    }
+
+    /// Nothing more is sent; what waits is decided anew by the next incarnation.
+    fn drain(&mut self, reply: ractor::RpcReplyPort<()>) {
+        for entry in self.queue.drain() {
+            self.known.remove(&entry.work.id.seq);
+        }
+        if self.queue.is_empty() {
+            let _ = reply.send(());
+        } else {
+            self.drained = Some(reply);
+        }
+    }
+}
+
+fn unsigned(time_us: i64) -> u64 {
+    u64::try_from(time_us).unwrap_or(0)
+}

@@ -1,0 +1,179 @@
+//! The one writer of the log: takes all that is queued, appends it as one group commit, and answers when it is durable.
+//!
+//! Production gives it a thread of its own: no await lies between write and sync, and a slow disk stops nobody else. Tests and
+//! the simulation run the same loop inside a task, because a thread's time is not virtual.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clock;
+use crate::events::log::{AppendError, EventLog, LogReader};
+use crate::events::record::{Reaction, Record};
+use crate::telemetry::Metrics;
+
+/// Reactions that wait for one commit: twice what is ever under way at once with the default admission.
+const QUEUE: usize = 8_192;
+/// Events of one commit, so that the longest wait stays flat: about 1 MiB of records.
+const EVENTS: usize = 8_192;
+
+/// Why a reaction was not appended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAppended {
+    /// This reaction cannot be stored; the log goes on.
+    #[error("the reaction cannot be stored: {0}")]
+    Refused(String),
+    /// The log takes no more appends: whatever was decided is void.
+    #[error("the log takes no appends: {0}")]
+    LogFailed(String),
+}
+
+type Answer = oneshot::Sender<Result<Vec<Record>, NotAppended>>;
+
+/// Appends reactions; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Committer(mpsc::Sender<(Reaction, Answer)>);
+
+impl Committer {
+    /// Appends a reaction and returns its records when they are durable.
+    ///
+    /// # Errors
+    /// See [`NotAppended`].
+    pub async fn append(&self, reaction: Reaction) -> Result<Vec<Record>, NotAppended> {
+        let gone = || NotAppended::LogFailed("the committer has ended".to_owned());
+        let (answer, appended) = oneshot::channel();
+        self.0.send((reaction, answer)).await.map_err(|_| gone())?;
+        appended.await.map_err(|_| gone())?
+    }
+}
+
+/// The committer's end: where its log comes back from.
+pub struct CommitterThread {
+    ended: oneshot::Receiver<Box<dyn EventLog>>,
+    /// The log's first failure, for readiness and for the supervisor.
+    failed: tokio::sync::watch::Receiver<Option<String>>,
+    reader: Arc<dyn LogReader>,
+}
+
+impl CommitterThread {
+    /// Starts the committer on a thread of its own.
+    ///
+    /// # Errors
+    /// When no thread can be made.
+    pub fn start(log: Box<dyn EventLog>, metrics: Metrics) -> std::io::Result<(Committer, Self)> {
+        let (committer, thread, work) = Self::parts(log, metrics);
+        std::thread::Builder::new().name("committer".to_owned()).spawn(move || work.run_blocking())?;
+        Ok((committer, thread))
+    }
+
+    /// Starts the committer inside a task of the runtime: for paused time.
+    #[must_use]
+    pub fn start_inline(log: Box<dyn EventLog>, metrics: Metrics) -> (Committer, Self) {
+        let (committer, thread, work) = Self::parts(log, metrics);
+        drop(tokio::spawn(work.run()));
+        (committer, thread)
+    }
+
+    fn parts(log: Box<dyn EventLog>, metrics: Metrics) -> (Committer, Self, Work) {
+        let (queue, queued) = mpsc::channel(QUEUE);
+        let (done, ended) = oneshot::channel();
+        let (failing, failed) = tokio::sync::watch::channel(None);
+        let reader = log.reader();
+        let work = Work { log, queued, done, failing, metrics };
+        (Committer(queue), Self { ended, failed, reader }, work)
+    }
+
+    /// A reader of what has been acknowledged.
+    #[must_use]
+    pub fn reader(&self) -> Arc<dyn LogReader> {
+        Arc::clone(&self.reader)
+    }
+
+    /// Watches for the log's failure.
+    #[must_use]
+    pub fn failure(&self) -> tokio::sync::watch::Receiver<Option<String>> {
+        self.failed.clone()
+    }
+
+    /// Waits for the committer's end, after every [`Committer`] is dropped, and gives the log back; `None` when it panicked.
+    pub async fn ended(self) -> Option<Box<dyn EventLog>> {
+        self.ended.await.ok()
+    }
+}
+
+struct Work {
+    log: Box<dyn EventLog>,
+    queued: mpsc::Receiver<(Reaction, Answer)>,
+    done: oneshot::Sender<Box<dyn EventLog>>,
+    failing: tokio::sync::watch::Sender<Option<String>>,
+    metrics: Metrics,
+}
+
+impl Work {
+    fn run_blocking(mut self) {
+        while let Some(first) = self.queued.blocking_recv() {
+            self.commit(first);
+        }
+        let _ = self.done.send(self.log);
+    }
+
+    async fn run(mut self) {
+        while let Some(first) = self.queued.recv().await {
+            self.commit(first);
+        }
+        let _ = self.done.send(self.log);
+    }
+
+    /// Commits the first and all that is queued behind it, within the bound.
+    fn commit(&mut self, first: (Reaction, Answer)) {
+        let (mut reactions, mut answers) = (vec![first.0], vec![first.1]);
+        let mut events = reactions[0].drafts.len();
+        while events < EVENTS
+            && let Ok((reaction, answer)) = self.queued.try_recv()
+        {
+            events += reaction.drafts.len();
+            reactions.push(reaction);
+            answers.push(answer);
+        }
+        let begun = clock::now();
+        loop {
+            match self.log.append(&reactions) {
+                Ok(appended) => {
+                    let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+                    self.metrics.commit(took_us, events as u64);
+                    for (answer, records) in answers.into_iter().zip(appended) {
+                        // Whoever asked may have been ended; the records stand all the same.
+                        let _ = answer.send(Ok(records));
+                    }
+                    return;
+                }
+                Err(AppendError::Refused { reaction, why }) if reaction < reactions.len() => {
+                    reactions.remove(reaction);
+                    let _ = answers.remove(reaction).send(Err(NotAppended::Refused(why.to_string())));
+                    if reactions.is_empty() {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    let why = chain(&error);
+                    tracing::error!(error = why, "the log takes no more appends");
+                    self.failing.send_if_modified(|failed| failed.is_none() && failed.replace(why.clone()).is_none());
+                    for answer in answers {
+                        let _ = answer.send(Err(NotAppended::LogFailed(why.clone())));
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,201 @@
+//! One try of one step: what it needs is made ready, then the cluster edge sends it. Sources and environments are the stages of
+//! `PutSecret`, the network policy is the stage of `CreatePod`; none of them is a step of its own.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest as _, Sha256};
+
+use super::cluster::Work;
+use super::registry::HostKey;
+use crate::events::kinds::pod::PodSeen;
+use crate::events::kinds::step::{ApiCalled, ObjectSeen, Refusal, Step};
+use crate::events::kinds::want::{EnvironmentFetched, SourceKept};
+use crate::events::record::Event;
+use crate::gateway::{Gateway, GatewayError, SourceError, SourceStore};
+use crate::ids::{AppId, HostName, PackageDigest, Word};
+use crate::kube::answer::Answer;
+use crate::kube::environment::Environment;
+use crate::kube::labels::Ownership;
+use crate::kube::manifest::Order;
+use crate::kube::perform::{Cluster, Performed};
+
+/// What became of one try.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tried {
+    /// What to do next; `Unknown` when nothing else is known.
+    pub(super) answer: Answer,
+    pub(super) object: Option<ObjectSeen>,
+    pub(super) status: u16,
+    pub(super) audit_id: [u8; 16],
+    /// Attempts sent for the step, those before this try included.
+    pub(super) attempts: u32,
+    /// Requests of this try.
+    pub(super) requests: u32,
+    pub(super) calls: Vec<ApiCalled>,
+    pub(super) explained: Option<String>,
+    /// What else became known.
+    pub(super) events: Vec<Event>,
+}
+
+impl Tried {
+    /// Nothing was sent.
+    fn unsent(work: &Work, answer: Answer) -> Self {
+        Self { answer, attempts: work.attempts, ..Self::default() }
+    }
+
+    /// Nobody knows what was sent.
+    pub(super) fn unknown(work: &Work) -> Self {
+        Self::unsent(work, Answer::Unknown)
+    }
+
+    fn of(performed: Performed, app: &AppId) -> Self {
+        let observed = performed.observed.filter(|seen| seen.ownership == Ownership::Ours(app.clone())).map(|seen| seen.seen);
+        Self {
+            answer: performed.answer,
+            object: performed.object,
+            status: performed.status,
+            audit_id: performed.audit_id,
+            attempts: performed.attempts,
+            requests: performed.requests,
+            calls: performed.calls,
+            explained: performed.explained,
+            events: observed.map(|seen: PodSeen| Event::PodSeen(seen)).into_iter().collect(),
+        }
+    }
+
+    /// The attempts, for the log.
+    pub(super) fn notes(&self) -> Vec<Event> {
+        self.calls.iter().cloned().map(Event::ApiCalled).collect()
+    }
+}
+
+/// Carries out steps.
+pub(super) struct Performer {
+    pub(super) cluster: Cluster,
+    pub(super) gateway: Arc<dyn Gateway>,
+    pub(super) sources: SourceStore,
+    /// Keys the digests of environments, so that one can be compared and not be guessed.
+    pub(super) digest_key: [u8; 32],
+    /// Environments of hosts that live, in memory alone: for redaction.
+    environments: Mutex<BTreeMap<HostKey, Arc<Environment>>>,
+}
+
+impl Performer {
+    pub(super) fn new(cluster: Cluster, gateway: Arc<dyn Gateway>, sources: SourceStore, digest_key: [u8; 32]) -> Self {
+        Self { cluster, gateway, sources, digest_key, environments: Mutex::default() }
+    }
+
+    /// The host's environment, as this incarnation put it.
+    pub(super) fn environment(&self, app: &AppId, host: &HostName) -> Option<Arc<Environment>> {
+        let environments = self.environments.lock().unwrap_or_else(PoisonError::into_inner);
+        environments.get(&(app.clone(), host.clone())).cloned()
+    }
+
+    fn keep(&self, app: &AppId, host: &HostName, environment: Option<Environment>) {
+        let mut environments = self.environments.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (app.clone(), host.clone());
+        match environment {
+            Some(environment) => environments.insert(key, Arc::new(environment)),
+            None => environments.remove(&key),
+        };
+    }
+
+    pub(super) async fn perform(&self, work: &Work, step: &Step) -> Tried {
+        let order =
+            |release: u64| Order { app: work.app.clone(), host: step.host().clone(), release, step: work.id, attempts: work.attempts };
+        let performed = match step {
+            Step::PutSecret { release, sha256, present_will_do, .. } => {
+                return self.put_secret(work, &order(*release), *sha256, *present_will_do).await;
+            }
+            Step::CreatePod { release, sha256, .. } => return self.create_pod(work, order(*release), *sha256).await,
+            Step::DeletePod { uid, grace_s, forced, .. } => self.cluster.delete_pod(&order(0), uid, *grace_s, *forced).await,
+            Step::DeleteSecret { uid, host } => {
+                let performed = self.cluster.delete_secret(&order(0), uid).await;
+                self.keep(&work.app, host, None);
+                performed
+            }
+            Step::ReadPod { .. } => self.cluster.read_pod(&order(0)).await,
+            Step::ReadSecret { .. } => self.cluster.read_secret(&order(0)).await,
+        };
+        Tried::of(performed, &work.app)
+    }
+
+    async fn put_secret(&self, work: &Work, order: &Order, sha256: Option<PackageDigest>, present_will_do: bool) -> Tried {
+        let mut events = Vec::new();
+        if let Some(digest) = sha256 {
+            match self.sources.ensure(&self.gateway, &order.app, order.release, digest).await {
+                Ok(kept) if kept.fetched => {
+                    events.push(Event::SourceKept(SourceKept { sha256: digest, bytes: kept.bytes, from: Word::new("gateway") }));
+                }
+                Ok(_) => {}
+                Err(error) => return refused(work, &error),
+            }
+        }
+        let file = match self.fetch_environment(order, present_will_do, &mut events).await {
+            Ok(file) => file,
+            Err(tried) => return Tried { attempts: work.attempts, ..*tried },
+        };
+        let performed = self.cluster.put_secret(order, file.as_deref(), present_will_do).await;
+        let mut tried = Tried::of(performed, &order.app);
+        tried.events.extend(events);
+        tried
+    }
+
+    /// The environment's file; `None` when a present Secret has to do.
+    async fn fetch_environment(&self, order: &Order, present_will_do: bool, events: &mut Vec<Event>) -> Result<Option<String>, Box<Tried>> {
+        let refuse =
+            |why: String| Box::new(Tried { answer: Answer::Refused(Refusal::Environment), explained: Some(why), ..Tried::default() });
+        let variables = match self.gateway.environment(&order.app).await {
+            Ok(variables) => variables,
+            Err(error) if present_will_do => {
+                tracing::info!(app = %order.app, error = %error, "the environment cannot be fetched: the present one is used");
+                return Ok(None);
+            }
+            Err(error @ GatewayError::Refused { .. }) => return Err(refuse(error.to_string())),
+            Err(error) => {
+                tracing::info!(app = %order.app, error = %error, "the environment cannot be fetched yet");
+                return Err(Box::new(Tried { answer: Answer::AGAIN, ..Tried::default() }));
+            }
+        };
+        let environment = Environment::new(variables);
+        let file = environment.file().map_err(|fault| refuse(fault.to_string()))?;
+        let digest = Sha256::new().chain_update(self.digest_key).chain_update(file.as_bytes()).finalize();
+        let mut short = [0; 16];
+        short.copy_from_slice(&digest[..16]);
+        events.push(Event::EnvironmentFetched(EnvironmentFetched {
+            host: order.host.clone(),
+            digest: short,
+            variables: u32::try_from(environment.len()).unwrap_or(u32::MAX),
+        }));
+        self.keep(&order.app, &order.host, Some(environment));
+        Ok(Some(file))
+    }
+
+    /// No pod before its policy is confirmed (DESIGN.md, invariant 8).
+    async fn create_pod(&self, work: &Work, mut order: Order, sha256: Option<PackageDigest>) -> Tried {
+        let Some(sha256) = sha256 else {
+            let explained = Some("no package is known for this release".to_owned());
+            return Tried { explained, ..Tried::unsent(work, Answer::Refused(Refusal::Source)) };
+        };
+        let policy = self.cluster.ensure_policy(order.step, order.attempts).await;
+        if !matches!(policy.answer, Answer::Done | Answer::AlreadySo) {
+            return Tried { object: None, ..Tried::of(policy, &work.app) };
+        }
+        order.attempts = policy.attempts;
+        let performed = self.cluster.create_pod(&order, &sha256).await;
+        let mut tried = Tried::of(performed, &work.app);
+        tried.requests += policy.requests;
+        tried.calls.splice(0..0, policy.calls);
+        tried
+    }
+}
+
+fn refused(work: &Work, error: &SourceError) -> Tried {
+    let answer = match error {
+        SourceError::Gateway(GatewayError::Refused { .. }) => Answer::Refused(Refusal::Source),
+        SourceError::Gateway(GatewayError::Retry { .. } | GatewayError::Unauthorised { .. }) | SourceError::Disk { .. } => Answer::AGAIN,
+    };
+    tracing::info!(app = %work.app, error = %error, "the package cannot be had");
+    Tried { explained: Some(error.to_string()), ..Tried::unsent(work, answer) }
+}

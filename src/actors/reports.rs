@@ -1,0 +1,139 @@
+//! What is owed to the gateway, kept in step with the subjects' states. What a report says in words is read from the log.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::app::report::owed;
+use crate::app::state::{App, HeldVerdict};
+use crate::app::words::why_failed;
+use crate::events::kinds::tail::TailOf;
+use crate::events::kinds::verdict::Verdict;
+use crate::events::log::{Body, LogReader};
+use crate::events::record::Event;
+use crate::gateway::{Beat, Outbox, Report, ReportState, WHY_CHARS};
+use crate::ids::{AppId, HostName, Seq, Subject};
+
+/// The reports; cheap to clone, all clones are one.
+#[derive(Clone)]
+pub(super) struct Reports(Arc<Inner>);
+
+struct Inner {
+    outbox: Mutex<Book>,
+    due: Notify,
+    log: Arc<dyn LogReader>,
+}
+
+struct Book {
+    outbox: Outbox,
+    /// The verdict that each app's report tells.
+    told: BTreeMap<AppId, (HostName, Seq)>,
+    /// The host of each app's refused want that is reported.
+    refused: BTreeMap<AppId, String>,
+}
+
+impl Reports {
+    pub(super) fn new(outbox: Outbox, log: Arc<dyn LogReader>) -> Self {
+        let book = Book { outbox, told: BTreeMap::new(), refused: BTreeMap::new() };
+        Self(Arc::new(Inner { outbox: Mutex::new(book), due: Notify::new(), log }))
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A subject has a new state: what it owes now.
+    pub(super) fn state(&self, app: &AppId, state: &App) {
+        let now_owed = owed(state);
+        let key = now_owed.map(|(host, held)| (host.clone(), held.seq));
+        if self.book().told.get(app) == key.as_ref() {
+            return;
+        }
+        let report = now_owed.map(|(host, held)| self.report(app, state, host, held));
+        let mut book = self.book();
+        if let Some((host, _)) = book.told.remove(app) {
+            book.outbox.settle(app, host.as_str());
+        }
+        if let (Some(key), Some(report)) = (key, report) {
+            book.told.insert(app.clone(), key);
+            book.outbox.owe(app, report);
+            self.0.due.notify_one();
+        }
+    }
+
+    /// A want that is refused is reported failed for as long as it is named so; `None` when it is not any more.
+    pub(super) fn refused(&self, app: &AppId, report: Option<Report>) {
+        let mut book = self.book();
+        let host = report.as_ref().map(|report| report.host.clone());
+        if book.refused.get(app) == host.as_ref() {
+            return;
+        }
+        if let Some(former) = book.refused.remove(app) {
+            book.outbox.settle(app, &former);
+        }
+        if let (Some(host), Some(report)) = (host, report) {
+            book.refused.insert(app.clone(), host);
+            book.outbox.owe(app, report);
+            self.0.due.notify_one();
+        }
+    }
+
+    /// Gives lines that somebody looks at now.
+    pub(super) fn lines(&self, app: &AppId, host: &HostName, lines: &str) {
+        self.book().outbox.give_lines(app, host, lines);
+    }
+
+    pub(super) fn beat(&self, now_us: i64) -> Beat {
+        self.book().outbox.beat(now_us)
+    }
+
+    pub(super) fn taken(&self, now_us: i64, beat: &Beat) {
+        self.book().outbox.taken(now_us, beat);
+    }
+
+    /// Waits until a report becomes due that was not before.
+    pub(super) async fn due(&self) {
+        self.0.due.notified().await;
+    }
+
+    fn report(&self, app: &AppId, state: &App, host: &HostName, held: &HeldVerdict) -> Report {
+        let (state_word, why) = match held.verdict {
+            Verdict::Live => (ReportState::Live, String::new()),
+            Verdict::Failed(why) => {
+                let lines = self.last_lines(app, state, host, held);
+                (ReportState::Failed, why_failed(why, &lines, WHY_CHARS))
+            }
+        };
+        Report { org: app.org().to_owned(), name: app.name().to_owned(), host: host.as_str().to_owned(), state: state_word, why }
+    }
+
+    /// The last words of the pod that the verdict is about, as the log keeps them.
+    fn last_lines(&self, app: &AppId, state: &App, host: &HostName, held: &HeldVerdict) -> String {
+        let Some(tails) = state.hosts.get(host).map(|host| &host.tails) else { return String::new() };
+        let of_pod = tails.iter().filter(|(of, _)| held.uid.as_ref() == Some(&of.uid));
+        let last = of_pod.filter_map(|(of, tail)| Some((tail.kept?, of))).max_by_key(|(kept, of)| (of.ended, *kept));
+        last.map(|(kept, of)| self.text(app, kept, of)).unwrap_or_default()
+    }
+
+    fn text(&self, app: &AppId, kept: Seq, of: &TailOf) -> String {
+        let mut text = String::new();
+        let mut parts_left = None;
+        let read = self.0.log.subject(&Subject::App(app.clone()), kept, &mut |item| {
+            match item.map(|record| record.body) {
+                Ok(Body::Known(Event::TailKept(kept))) if kept.of == *of => parts_left = Some(kept.parts),
+                Ok(Body::Known(Event::TailText(part))) if part.of == *of => {
+                    text.push_str(&part.text);
+                    parts_left = parts_left.map(|left| left.saturating_sub(1));
+                }
+                _ => {}
+            }
+            if parts_left.is_some_and(|left| left > 0) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        if let Err(error) = read {
+            tracing::warn!(%app, %error, "the last lines cannot be read for a report");
+        }
+        text
+    }
+}

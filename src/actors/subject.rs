@@ -1,0 +1,129 @@
+//! One app's actor: takes what waits, folds, plans, appends once, and hands on what was decided. Decides nothing itself.
+
+use std::sync::Arc;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::cluster::ClusterHandle;
+use super::committer::{Committer, NotAppended};
+use super::registry::Registry;
+use super::reports::Reports;
+use crate::app::react::{Reacted, Under, committed, react};
+use crate::app::rules::Rules;
+use crate::app::state::App;
+use crate::clock::Clock;
+use crate::events::kinds::daemon::PlanSettings;
+use crate::events::kinds::step::{StepIssued, StepWithheld};
+use crate::events::record::{Event, Record};
+use crate::ids::{AppId, LogId, RecordId, Seq, Subject};
+use crate::telemetry::Metrics;
+
+/// Something may have come in. What, is in the registry.
+#[derive(Debug)]
+pub(super) struct Wake;
+
+/// What every subject's actor works with.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) registry: Registry,
+    pub(super) committer: Committer,
+    pub(super) cluster: ClusterHandle,
+    pub(super) reports: Reports,
+    pub(super) clock: Clock,
+    pub(super) metrics: Metrics,
+    pub(super) log: LogId,
+    pub(super) settings: Arc<PlanSettings>,
+    pub(super) settings_seq: Seq,
+}
+
+/// The actor of one app.
+pub(super) struct AppActor;
+
+/// What it keeps: whose it is. The state is the registry's.
+pub(super) struct AppState {
+    app: AppId,
+    subject: Subject,
+    shared: Shared,
+}
+
+impl Actor for AppActor {
+    type Msg = Wake;
+    type State = AppState;
+    type Arguments = (AppId, Shared);
+
+    async fn pre_start(&self, _myself: ActorRef<Wake>, (app, shared): (AppId, Shared)) -> Result<AppState, ActorProcessingErr> {
+        Ok(AppState { subject: Subject::App(app.clone()), app, shared })
+    }
+
+    async fn handle(&self, myself: ActorRef<Wake>, _wake: Wake, state: &mut AppState) -> Result<(), ActorProcessingErr> {
+        // Boxed: a handler's future lives inside the actor for all its life.
+        Box::pin(state.react_until_rest(&myself)).await
+    }
+}
+
+impl AppState {
+    async fn react_until_rest(&self, myself: &ActorRef<Wake>) -> Result<(), ActorProcessingErr> {
+        loop {
+            let Some((app, wake_us)) = self.react_once().await? else { return Ok(()) };
+            let works = app.hosts.values().any(|host| !host.flights.is_empty());
+            if !self.shared.registry.rest(&self.app, wake_us) {
+                continue;
+            }
+            if !works {
+                myself.stop(None);
+            }
+            return Ok(());
+        }
+    }
+
+    /// One reaction; gives the state after it, and when to look again.
+    async fn react_once(&self) -> Result<Option<(Arc<App>, Option<i64>)>, ActorProcessingErr> {
+        let Shared { registry, clock, settings, settings_seq, .. } = &self.shared;
+        let Some((app, taken)) = registry.take(&self.app) else { return Ok(None) };
+        let under = Under { rules: Rules::CURRENT, settings, settings_seq: *settings_seq };
+        let Reacted { reaction, decisions, wake_us } = react(&app, &self.subject, taken.drafts.clone(), under, clock.now_us());
+        if !taken.loud && decisions == 0 {
+            // A reaction with no new fact and no step is not recorded.
+            registry.nothing_new(&self.app);
+            return Ok(Some((app, wake_us)));
+        }
+        let records = match self.shared.committer.append(reaction).await {
+            Ok(records) => records,
+            Err(refused @ NotAppended::Refused(_)) => return Err(refused.into()),
+            // The incarnation ends; whatever was decided is void, and the state is rebuilt from the log.
+            Err(NotAppended::LogFailed(_)) => return Ok(None),
+        };
+        let mut next = App::clone(&app);
+        committed(&mut next, Rules::CURRENT, &records);
+        registry.commit(&self.app, next.clone(), true);
+        drop(taken);
+        self.shared.metrics.reaction();
+        self.hand_on(&next, &records);
+        let next = Arc::new(next);
+        self.shared.reports.state(&self.app, &next);
+        Ok(Some((next, wake_us)))
+    }
+
+    /// What was decided goes on its way: it is durable now.
+    fn hand_on(&self, app: &App, records: &[Record]) {
+        let mut withheld = Vec::new();
+        for record in records {
+            let id = RecordId { log: self.shared.log, seq: record.header.seq };
+            match &record.event {
+                Event::StepIssued(_) if !app.acts || app.frozen => {
+                    withheld.push(Event::StepWithheld(StepWithheld { step: id.seq }));
+                }
+                Event::StepIssued(StepIssued { step, purpose, .. }) => {
+                    self.shared.cluster.submit(&self.app, id, step.clone(), *purpose);
+                }
+                Event::StepRevoked(revoked) => self.shared.cluster.revoke(&self.app, revoked.step),
+                Event::TailAsked(asked) => self.shared.cluster.read_tail(&self.app, id, asked.of.clone()),
+                Event::PodEnded(ended) => self.shared.metrics.ended(ended.cause),
+                _ => {}
+            }
+        }
+        if !withheld.is_empty() {
+            self.shared.registry.bring(&self.app, withheld);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The watch's actor: takes one thing at a time from the list and watch loops and gives it to the subjects it concerns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::committer::Committer;
+use super::facts::SeenPod;
+use super::health::Health;
+use super::perform::Performer;
+use super::registry::Registry;
+use crate::app::rules::Rules;
+use crate::clock::Clock;
+use crate::events::kinds::daemon::{Listed, WatchLossReason, WatchLost};
+use crate::events::kinds::pod::{GoneHow, NodeReady, NodeSeen, PodGone, SecretSeen};
+use crate::events::kinds::tail::TailOf;
+use crate::events::record::{Draft, Event, Reaction};
+use crate::ids::{AppId, Seq, Subject, Word};
+use crate::kube::convert::{APP, INSTALL, MessageOf, Observation};
+use crate::kube::decode::{Nodes, Pods};
+use crate::kube::labels::Ownership;
+use crate::kube::redact::{Cut, Redactor};
+use crate::kube::throttle::backoff;
+use crate::kube::watch::{Watch, Watched};
+
+/// Observations between a watch and its actor: the stream is slowed down past it, nothing is lost.
+const SINK: usize = 256;
+
+/// Take the next thing.
+pub(super) struct Next;
+
+/// The actor.
+pub(super) struct WatchActor;
+
+/// What the watch works with.
+pub(super) struct WatchParts {
+    pub(super) registry: Registry,
+    pub(super) performer: Arc<Performer>,
+    pub(super) committer: Committer,
+    pub(super) health: Health,
+    pub(super) clock: Clock,
+    pub(super) daemon: Subject,
+    pub(super) settings_seq: Seq,
+    pub(super) pods: Watch<Pods>,
+    pub(super) nodes: Watch<Nodes>,
+}
+
+pub(super) struct WatchState {
+    parts: WatchParts,
+    pods: mpsc::Receiver<Watched<Observation>>,
+    nodes: mpsc::Receiver<Watched<NodeSeen>>,
+    known_nodes: BTreeSet<Word>,
+    loops: [AbortHandle; 2],
+}
+
+impl Actor for WatchActor {
+    type Msg = Next;
+    type State = WatchState;
+    type Arguments = WatchParts;
+
+    async fn pre_start(&self, myself: ActorRef<Next>, parts: WatchParts) -> Result<WatchState, ActorProcessingErr> {
+        let (pod_sink, pods) = mpsc::channel(SINK);
+        let (node_sink, nodes) = mpsc::channel(SINK);
+        let loops = [
+            tokio::spawn(parts.pods.clone().run(pod_sink)).abort_handle(),
+            tokio::spawn(parts.nodes.clone().run(node_sink)).abort_handle(),
+        ];
+        myself.cast(Next)?;
+        Ok(WatchState { parts, pods, nodes, known_nodes: BTreeSet::new(), loops })
+    }
+
+    async fn handle(&self, myself: ActorRef<Next>, _next: Next, state: &mut WatchState) -> Result<(), ActorProcessingErr> {
+        Box::pin(state.take_one()).await?;
+        Ok(myself.cast(Next)?)
+    }
+}
+
+impl Drop for WatchState {
+    fn drop(&mut self) {
+        for each in &self.loops {
+            each.abort();
+        }
+    }
+}
+
+impl WatchState {
+    async fn take_one(&mut self) -> Result<(), ActorProcessingErr> {
+        tokio::select! {
+            biased;
+            watched = self.pods.recv() => match watched {
+                Some(watched) => self.pod(watched).await,
+                None => return Err("the watch of pods has ended".into()),
+            },
+            watched = self.nodes.recv() => match watched {
+                Some(watched) => self.node(watched),
+                None => return Err("the watch of nodes has ended".into()),
+            },
+        }
+        Ok(())
+    }
+
+    async fn pod(&mut self, watched: Watched<Observation>) {
+        if !matches!(watched, Watched::Lost { .. } | Watched::Odd(_)) {
+            let now_us = self.parts.clock.now_us();
+            self.parts.health.note(|vitals| vitals.watch_alive_us = Some(now_us));
+        }
+        match watched {
+            Watched::Listed { resource_version, seen, odd } => {
+                let spared = odd.into_iter().map(|odd| odd.name).collect();
+                self.listed(resource_version, seen, &spared).await;
+            }
+            Watched::Seen(observation) => self.seen(observation),
+            Watched::Deleted(observation) => {
+                let gone = PodGone {
+                    host: observation.seen.host.clone(),
+                    uid: observation.seen.uid.clone(),
+                    resource_version: observation.seen.resource_version,
+                    how: GoneHow::Deleted,
+                };
+                if let Ownership::Ours(app) = observation.ownership.clone() {
+                    self.seen(observation);
+                    self.parts.registry.went(&app, gone);
+                }
+            }
+            Watched::Alive { .. } => {}
+            Watched::Lost { reason, since_us, resource_version } => {
+                tracing::warn!(?reason, "nobody watches the pods");
+                self.lost("pods", reason, since_us, resource_version).await;
+            }
+            Watched::Odd(odd) => tracing::warn!(name = odd.name, why = odd.why, "a pod cannot be read: it is left as it is"),
+        }
+    }
+
+    fn seen(&self, observation: Observation) {
+        if let Ownership::Ours(app) = &observation.ownership {
+            let app = app.clone();
+            self.parts.registry.saw(&app, self.seen_pod(&app, observation));
+        }
+    }
+
+    /// Termination messages are free text: kept only redacted, so only while the environment is in memory.
+    fn seen_pod(&self, app: &AppId, observation: Observation) -> SeenPod {
+        let seen = observation.seen;
+        let environment = self.parts.performer.environment(app, &seen.host);
+        let words = observation.messages.into_iter().filter(|message| message.ended && !message.text.is_empty());
+        let messages = environment.map_or_else(Vec::new, |environment| {
+            let redactor = Redactor::new(&environment);
+            let of =
+                |container: &str| TailOf { host: seen.host.clone(), uid: seen.uid.clone(), container: Word::new(container), ended: true };
+            let cut = Cut { begin: true, end: true };
+            words
+                .filter_map(|message| match message.of {
+                    MessageOf::Install => Some((of(INSTALL), redactor.redact(&message.text, cut))),
+                    MessageOf::App => Some((of(APP), redactor.redact(&message.text, cut))),
+                    MessageOf::Pod | MessageOf::Scheduling => None,
+                })
+                .collect()
+        });
+        SeenPod { seen, messages }
+    }
+
+    async fn listed(&mut self, version: u64, seen: Vec<Observation>, spared: &BTreeSet<String>) {
+        let count = seen.len() as u64;
+        let mut pods: BTreeMap<AppId, Vec<SeenPod>> = BTreeMap::new();
+        for observation in seen {
+            if let Ownership::Ours(app) = observation.ownership.clone() {
+                let pod = self.seen_pod(&app, observation);
+                pods.entry(app).or_default().push(pod);
+            }
+        }
+        let secrets = self.list_secrets().await;
+        let listed = Event::Listed(Listed { resource_version: version, pods: count });
+        self.tell_log(listed.clone()).await;
+        tracing::info!(pods = count, secrets = secrets.len(), "the cluster is listed");
+        self.parts.registry.listed(&listed, version, pods, spared, &secrets);
+    }
+
+    /// The Secrets of ours, tried until they can be had: nothing is planned on half a list.
+    async fn list_secrets(&self) -> Vec<(AppId, SecretSeen)> {
+        let mut tries = 0;
+        loop {
+            match self.parts.performer.cluster.list_secrets().await {
+                Ok(secrets) => {
+                    let ours = secrets.into_iter().filter(|secret| !secret.deleting);
+                    return ours
+                        .filter_map(|secret| match secret.ownership {
+                            Ownership::Ours(app) => Some((
+                                app,
+                                SecretSeen { host: secret.host, uid: secret.object.uid, resource_version: secret.object.resource_version },
+                            )),
+                            _ => None,
+                        })
+                        .collect();
+                }
+                Err(answer) => {
+                    tries += 1;
+                    tracing::warn!(?answer, tries, "the Secrets cannot be listed");
+                    tokio::time::sleep(Duration::from_micros(backoff(tries, u64::from(tries)))).await;
+                }
+            }
+        }
+    }
+
+    fn node(&mut self, watched: Watched<NodeSeen>) {
+        match watched {
+            Watched::Listed { seen, .. } => {
+                self.parts.health.note(|vitals| vitals.nodes_unknown = false);
+                let there: BTreeSet<Word> = seen.iter().map(|node| node.node.clone()).collect();
+                for node in self.known_nodes.difference(&there) {
+                    self.parts.registry.node(&NodeSeen { node: node.clone(), ready: NodeReady::Gone });
+                }
+                self.known_nodes = there;
+                for node in &seen {
+                    self.parts.registry.node(node);
+                }
+            }
+            Watched::Seen(node) => {
+                self.known_nodes.insert(node.node.clone());
+                self.parts.registry.node(&node);
+            }
+            Watched::Deleted(node) => {
+                self.known_nodes.remove(&node.node);
+                self.parts.registry.node(&NodeSeen { node: node.node, ready: NodeReady::Gone });
+            }
+            Watched::Lost { reason: WatchLossReason::Unreachable, .. } => {
+                if !self.parts.health.vitals().nodes_unknown {
+                    tracing::warn!("nodes cannot be watched: their state is unknown, and nothing is forced away");
+                }
+                self.parts.health.note(|vitals| vitals.nodes_unknown = true);
+                self.parts.registry.forget_nodes();
+            }
+            Watched::Lost { .. } | Watched::Alive { .. } | Watched::Odd(_) => {}
+        }
+    }
+
+    async fn lost(&self, resource: &str, reason: WatchLossReason, since_us: i64, resource_version: u64) {
+        self.tell_log(Event::WatchLost(WatchLost { resource: Word::new(resource), reason, resource_version, since_us })).await;
+    }
+
+    async fn tell_log(&self, event: Event) {
+        let reaction = Reaction {
+            subject: self.parts.daemon.clone(),
+            time_us: self.parts.clock.now_us(),
+            rules: Rules::CURRENT.number(),
+            settings: self.parts.settings_seq,
+            drafts: vec![Draft::input(event)],
+        };
+        if let Err(error) = self.parts.committer.append(reaction).await {
+            tracing::error!(%error, "what the watch did cannot be recorded");
+        }
+    }
+}
