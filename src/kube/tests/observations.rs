@@ -97,7 +97,7 @@ fn every_recorded_watch_is_read_as_it_is() {
                 event["object"] = dressed(event["object"].take());
             }
             let (said, at) = line(&Pods(scheme()), event.to_string().as_bytes());
-            assert!(at.is_none_or(|at| at >= version) || !name.starts_with("watch.") , "{name}: versions only grow");
+            assert!(at.is_none_or(|at| at >= version) || !name.starts_with("watch."), "{name}: versions only grow");
             version = at.unwrap_or(version);
             let (kind, observed) = match said {
                 WatchLine::Seen(observed) => ("", observed.expect("an observation")),
@@ -218,7 +218,8 @@ fn b23_what_a_container_waits_for_is_said() {
     pod["status"]["initContainerStatuses"] = waits("ImagePullBackOff");
     let observed = seen(&pod).expect("an observation");
     expect![[r#"Pending | waiting ImagePullBackOff | waiting PodInitializing
-    Install: "why""#]].assert_eq(&essentials(&observed));
+    Install: "why""#]]
+    .assert_eq(&essentials(&observed));
 }
 
 #[test]
@@ -263,7 +264,8 @@ fn b05_no_odd_field_fails_a_pod_and_each_is_named() {
             "status.containerStatuses[].restartCount",
             "metadata.creationTimestamp",
         ]
-    "#]].assert_debug_eq(&seen(&odd).expect("an observation").odd);
+    "#]]
+    .assert_debug_eq(&seen(&odd).expect("an observation").odd);
 }
 
 fn collect(value: &Value, path: String, paths: &mut Vec<String>) {
@@ -294,10 +296,14 @@ fn b05_an_odd_pod_does_not_stop_a_list_or_a_watch() {
     let items = [pod("h1", json!("Running")), pod("h2", json!(["x"])), nameless, pod("h3", json!("Running")), json!("not even a pod")];
     let list = json!({"kind": "PodList", "metadata": {"resourceVersion": "50", "continue": ""}, "items": items});
     let page = page(&Pods(scheme()), list.to_string().as_bytes()).expect("a page");
-    let shown: Vec<String> = page.items.iter().map(|item| match item {
-        Ok(observed) => format!("{} {:?} {:?}", observed.seen.host, observed.seen.phase, observed.odd),
-        Err(odd) => format!("odd {:?} {:?}: {}", odd.name, odd.resource_version, odd.why),
-    }).collect();
+    let shown: Vec<String> = page
+        .items
+        .iter()
+        .map(|item| match item {
+            Ok(observed) => format!("{} {:?} {:?}", observed.seen.host, observed.seen.phase, observed.odd),
+            Err(odd) => format!("odd {:?} {:?}: {}", odd.name, odd.resource_version, odd.why),
+        })
+        .collect();
     expect![[r#"
         [
             "h1 Running []",
@@ -306,7 +312,8 @@ fn b05_an_odd_pod_does_not_stop_a_list_or_a_watch() {
             "h3 Running []",
             "odd \"\" None: host \"\": 1 to 249 of a-z, 0-9 and -, with a letter or digit at both ends",
         ]
-    "#]].assert_debug_eq(&shown);
+    "#]]
+    .assert_debug_eq(&shown);
     assert_eq!((page.resource_version, page.next), (50, None));
     for (list, items) in [
         (r#"{"metadata":{"resourceVersion":"7"},"items":null}"#, Some(0)),
@@ -377,7 +384,8 @@ fn nodes_are_read_for_their_condition() {
         node-lost.json: node1 NotReady
         node-memory-pressure.json: node1 Ready
         node-ready.json: node1 Ready
-    "#]].assert_eq(&table);
+    "#]]
+    .assert_eq(&table);
     let nameless = view::read(b"{}").expect("JSON").0;
     assert!(Nodes.seen(&nameless, Vec::new()).is_err());
 }

@@ -139,7 +139,9 @@ impl Script {
 impl Say {
     async fn answer(self) -> Result<Answer, std::io::Error> {
         let (status, headers, pieces) = match self {
-            Self::Json(status, body) => (status, vec![("content-type", "application/json".to_owned())], vec![Piece::Text(body.to_string())]),
+            Self::Json(status, body) => {
+                (status, vec![("content-type", "application/json".to_owned())], vec![Piece::Text(body.to_string())])
+            }
             Self::Raw(status, headers, body) => (status, headers, vec![Piece::Text(String::from_utf8_lossy(&body).into_owned())]),
             Self::Stream(pieces) => (200, Vec::new(), pieces),
             Self::Never => std::future::pending().await,
