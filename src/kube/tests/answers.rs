@@ -46,14 +46,10 @@ fn every_recorded_status_is_sorted() {
 }
 
 fn short(answer: &Answer) -> String {
-    match answer {
-        Answer::RetryLater { after_us, slow_down, doubtful } => {
-            let after = after_us.map(|after| format!(" after {} s", after / 1_000_000)).unwrap_or_default();
-            let flags = [(*slow_down, " slow-down"), (*doubtful, " doubtful")];
-            flags.iter().fold(format!("again{after}"), |out, (set, word)| if *set { out + word } else { out })
-        }
-        other => format!("{other:?}"),
-    }
+    let Answer::RetryLater { after_us, slow_down, doubtful } = answer else { return format!("{answer:?}") };
+    let after = after_us.map(|after| format!(" after {} s", after / 1_000_000)).unwrap_or_default();
+    let flags = [(*slow_down, " slow-down"), (*doubtful, " doubtful")];
+    flags.iter().fold(format!("again{after}"), |out, (set, word)| if *set { out + word } else { out })
 }
 
 #[test]

@@ -14,8 +14,10 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
 /// The shells a pod's image may have. A missing one fails: what is not tried is not known.
 const SHELLS: [&[&str]; 4] = [&["dash"], &["bash"], &["bash", "--posix"], &["busybox", "sh"]];
 
+type Given = BTreeMap<Vec<u8>, Vec<u8>>;
+
 /// What a process is given after a shell has read the file, as `app`'s container does it; with and without `set -eu`.
-fn sourced(environment: &Environment) -> Vec<(String, BTreeMap<Vec<u8>, Vec<u8>>)> {
+fn sourced(environment: &Environment) -> Vec<(String, Given)> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("env");
     std::fs::write(&file, environment.file().expect("a file")).expect("written");
