@@ -1,5 +1,7 @@
 //! The API server's answer, sorted by what to do next. Pure: the call is made elsewhere.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::convert::cut;
@@ -116,8 +118,8 @@ impl ApiStatus {
     }
 }
 
-/// An answer as it came.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// An answer as it came. Its body may hold an environment: it is never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
@@ -129,6 +131,12 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// Whether the body is longer than that, or was cut off.
     pub cut: bool,
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HTTP {} with {} bytes", self.status, self.body.len())
+    }
 }
 
 impl Reply {

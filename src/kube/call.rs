@@ -1,5 +1,6 @@
 //! One request is one attempt: a time limit, our own headers, and the answer as it came. Sorting it is not done here.
 
+use std::fmt;
 use std::time::Duration;
 
 use ::kube::Client;
@@ -19,8 +20,8 @@ pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s
 /// The same for a list.
 pub const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// A request as it is to be sent, once.
-#[derive(Debug, Clone)]
+/// A request as it is to be sent, once. Its body may hold an environment: it is never shown.
+#[derive(Clone)]
 pub struct Request {
     /// The HTTP method.
     pub method: http::Method,
@@ -41,6 +42,12 @@ pub const OBJECT_BYTES: usize = 4 << 20;
 
 /// The longest page of a list that is read, bytes: 500 objects of 64 KiB.
 pub const PAGE_BYTES: usize = 32 << 20;
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} with {} bytes", self.method, self.path, self.body.len())
+    }
+}
 
 impl Request {
     /// A read of one object.

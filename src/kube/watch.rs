@@ -1,7 +1,7 @@
 //! List and watch as one loop that never ends by itself: complete lists, then changes, and a word when nobody watched.
 //!
 //! Our own, because the library's hides the list's version and the bookmarks, repeats a dead version after an HTTP 410, and waits
-//! for ever on a list (NOTES of the cluster edge; cases B01 to B06). Knows nothing of what the objects mean.
+//! for ever on a list (cases B01 to B06). Knows nothing of what the objects mean.
 
 use std::time::Duration;
 

@@ -24,6 +24,26 @@ fn the_objects_are_these() {
     expect_file!["data/policy.json"].assert_eq(&pretty(&Policy::new(&settings()).object()));
 }
 
+/// Every field is one that the API knows: what a typed decoding drops, a server would drop too.
+#[test]
+fn no_field_is_made_up() {
+    fn typed<T: serde::de::DeserializeOwned + serde::Serialize>(object: &Value) -> Value {
+        let typed: T = serde_json::from_value(object.clone()).expect("the type");
+        serde_json::to_value(typed).expect("JSON")
+    }
+    let mut settings = settings();
+    settings.pod.priority_class = "tenants".to_owned();
+    settings.pod.image_pull_secrets = vec!["pull".to_owned()];
+    settings.pod.node_selector = vec!["pool=apps".to_owned()];
+    settings.pod.tolerations = vec!["gvisor=yes:NoSchedule".to_owned()];
+    settings.network.gateway_selector = vec!["app=gateway".to_owned()];
+    let template = Template::new(&settings);
+    let (pod, secret, policy) = (template.pod(&order(), &digest()), template.secret(&order(), "x"), Policy::new(&settings).object());
+    assert_eq!(typed::<k8s_openapi::api::core::v1::Pod>(&pod), pod);
+    assert_eq!(typed::<k8s_openapi::api::core::v1::Secret>(&secret), secret);
+    assert_eq!(typed::<k8s_openapi::api::networking::v1::NetworkPolicy>(&policy), policy);
+}
+
 #[test]
 fn the_profile_pinecall_has_the_seeds_names() {
     let template = Template::new(&Settings { profile: Profile::Pinecall, ..settings() });
