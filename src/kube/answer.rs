@@ -1,5 +1,7 @@
 //! The API server's answer, sorted by what to do next. Pure: the call is made elsewhere.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::convert::cut;
@@ -117,8 +119,8 @@ impl ApiStatus {
     }
 }
 
-/// An answer as it came.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// An answer as it came. Its body may hold an environment: it is never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
@@ -130,6 +132,12 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// Whether the body is longer than that, or was cut off.
     pub cut: bool,
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HTTP {} with {} bytes", self.status, self.body.len())
+    }
 }
 
 impl Reply {
@@ -184,14 +192,17 @@ pub fn sort(verb: Verb, name: &str, reply: &Reply) -> Answer {
     let writes = verb != Verb::Read;
     match reply.status {
         200..=299 => Answer::Done,
-        400 | 405 | 406 | 411 | 413..=415 | 422 => Answer::Refused(Refusal::Invalid),
+        400..=499 if denied_by_webhook(&status) => Answer::Refused(Refusal::Webhook),
+        413 | 422 => Answer::Refused(Refusal::Invalid),
+        // A proxy may say this for reasons of its own: only the API server's word is for good.
+        400 | 405 | 406 | 411 | 414 | 415 if status.is_status => Answer::Refused(Refusal::Invalid),
         401 => Answer::Forbidden,
         403 => forbidden(&status),
         404 => missing(verb, name, &status),
         409 if is_being_deleted(&status) => Answer::NameHeld,
         409 => Answer::Conflict,
         429 => retry(true, false),
-        500 if calls_webhook(&status) => Answer::Refused(Refusal::Webhook),
+        500 if denied_by_webhook(&status) || calls_webhook(&status) => Answer::Refused(Refusal::Webhook),
         // The API server's own words: it came that far, and may have written before it failed.
         500 | 503 => retry(false, writes),
         // What stands between gave up, or the server did, and the request may still be under way.
@@ -216,6 +227,11 @@ fn is_being_deleted(status: &ApiStatus) -> bool {
     status.message.starts_with("object is being deleted") || (status.reason == "AlreadyExists" && status.retry_after_s.is_some())
 }
 
+/// What follows these words is the webhook's own text: it is looked for before anything else is.
+fn denied_by_webhook(status: &ApiStatus) -> bool {
+    status.message.starts_with("admission webhook \"")
+}
+
 fn calls_webhook(status: &ApiStatus) -> bool {
     status.message.contains("failed calling webhook")
 }
@@ -223,8 +239,7 @@ fn calls_webhook(status: &ApiStatus) -> bool {
 /// Which kind of no a 403 is: the API server has one reason for all, only the words differ.
 fn forbidden(status: &ApiStatus) -> Answer {
     let has = |words: &str| status.message.contains(words);
-    // First what quotes other people's words, then ours to read.
-    let refusal = if has("admission webhook \"") || calls_webhook(status) {
+    let refusal = if calls_webhook(status) {
         Refusal::Webhook
     } else if status.causes.iter().any(|cause| cause == "NamespaceTerminating") || has("is being terminated") {
         Refusal::Namespace

@@ -1,5 +1,6 @@
 //! One request is one attempt: a time limit, our own headers, and the answer as it came. Sorting it is not done here.
 
+use std::fmt;
 use std::time::Duration;
 
 use ::kube::Client;
@@ -19,8 +20,8 @@ pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s
 /// The same for a list.
 pub const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// A request as it is to be sent, once.
-#[derive(Debug, Clone)]
+/// A request as it is to be sent, once. Its body may hold an environment: it is never shown.
+#[derive(Clone)]
 pub struct Request {
     /// The HTTP method.
     pub method: http::Method,
@@ -41,6 +42,12 @@ pub const OBJECT_BYTES: usize = 4 << 20;
 
 /// The longest page of a list that is read, bytes: 500 objects of 64 KiB.
 pub const PAGE_BYTES: usize = 32 << 20;
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} with {} bytes", self.method, self.path, self.body.len())
+    }
+}
 
 impl Request {
     /// A read of one object.
@@ -82,17 +89,9 @@ pub async fn send(client: &Client, request: Request, limit: Duration) -> Result<
     let request = built(request)?;
     let exchange = async {
         let response = client.send(request).await.map_err(|error| lost(&error))?;
-        let header = |name: http::HeaderName| {
-            response.headers().get(name).and_then(|value| value.to_str().ok()).map(|value| value.chars().take(100).collect())
-        };
-        let mut reply = Reply {
-            status: response.status().as_u16(),
-            retry_after: header(http::header::RETRY_AFTER),
-            date: header(http::header::DATE),
-            body: Vec::new(),
-            cut: false,
-        };
-        (reply.body, reply.cut) = body(response.into_body(), bytes).await;
+        let (parts, sent) = response.into_parts();
+        let mut reply = reply_of(&parts);
+        (reply.body, reply.cut) = body(sent, bytes).await;
         Ok(reply)
     };
     match tokio::time::timeout(limit, exchange).await {
@@ -114,6 +113,17 @@ pub(super) fn built(request: Request) -> Result<http::Request<Body>, NoAnswer> {
         builder = builder.header("audit-id", uuid(&id));
     }
     builder.body(Body::from(request.body)).map_err(|error| NoAnswer::NotSent(error.to_string()))
+}
+
+/// An answer as far as its head says.
+pub(super) fn reply_of(parts: &http::response::Parts) -> Reply {
+    let header = |name: http::HeaderName| Some(parts.headers.get(name)?.to_str().ok()?.chars().take(100).collect());
+    Reply {
+        status: parts.status.as_u16(),
+        retry_after: header(http::header::RETRY_AFTER),
+        date: header(http::header::DATE),
+        ..Reply::default()
+    }
 }
 
 /// Reads a body up to a limit; the second value says whether there was more, or it broke off.

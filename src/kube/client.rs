@@ -51,6 +51,9 @@ pub enum ConnectError {
     /// The kubeconfig asks for unverified TLS.
     #[error("the kubeconfig sets insecure-skip-tls-verify: give the cluster's certificate-authority instead")]
     Unverified,
+    /// The authority to trust is named, and is none.
+    #[error("the certificate-authority holds no certificate")]
+    NoAuthority,
     /// The API server is reached without TLS, and not on this machine.
     #[error("{0} is neither https nor on loopback")]
     Plain(String),
@@ -139,6 +142,10 @@ async fn from_files(settings: &Kubernetes, paths: &[PathBuf]) -> Result<Config, 
 fn safe(config: &Config) -> Result<(), ConnectError> {
     if config.accept_invalid_certs {
         return Err(ConnectError::Unverified);
+    }
+    // Without a certificate in it the library would trust the system's authorities instead.
+    if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
+        return Err(ConnectError::NoAuthority);
     }
     let host = config.cluster_url.host().unwrap_or("").trim_matches(['[', ']']);
     let is_loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());

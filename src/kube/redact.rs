@@ -61,6 +61,14 @@ impl Redactor {
     /// The text with `[NAME]` in place of every value.
     #[must_use]
     pub fn redact(&self, text: &str, cut: Cut) -> String {
+        // A cut within a character left something that cannot be decoded: what stands beside it counts as the end.
+        let cut_off = |side: bool, trimmed: &str| if side { text.len() - trimmed.len() } else { 0 };
+        let begin = cut_off(cut.begin, text.trim_start_matches('\u{fffd}'));
+        let end = text.len() - cut_off(cut.end, text.trim_end_matches('\u{fffd}')).min(text.len() - begin);
+        [&text[..begin], &self.replaced(&text[begin..end], cut), &text[end..]].concat()
+    }
+
+    fn replaced(&self, text: &str, cut: Cut) -> String {
         let mut out = String::with_capacity(text.len());
         let mut done = 0;
         for hit in self.hits(text, cut) {

@@ -1,7 +1,7 @@
 //! List and watch as one loop that never ends by itself: complete lists, then changes, and a word when nobody watched.
 //!
 //! Our own, because the library's hides the list's version and the bookmarks, repeats a dead version after an HTTP 410, and waits
-//! for ever on a list (NOTES of the cluster edge; cases B01 to B06). Knows nothing of what the objects mean.
+//! for ever on a list (cases B01 to B06). Knows nothing of what the objects mean.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::answer::{ApiStatus, Reply};
-use super::call::{PAGE_BYTES, Request, built, escaped, send};
+use super::call::{PAGE_BYTES, Request, body, built, escaped, lost, reply_of, send};
 use super::convert::Odd;
 use super::decode::{Decode, WatchLine, line, page};
 use super::frames::Frames;
@@ -321,17 +321,15 @@ impl<D: Decode> Running<D> {
         let answered = tokio::time::timeout(limits.headers, client.send(request)).await;
         let response = match answered {
             Err(_) => return Err(End::failed("no answer to a watch")),
-            Ok(Err(error)) => return Err(End::failed(super::call::lost(&error).to_string())),
+            Ok(Err(error)) => return Err(End::failed(lost(&error).to_string())),
             Ok(Ok(response)) => response,
         };
         if response.status().is_success() {
             return Ok(response.into_body());
         }
-        let mut reply = Reply { status: response.status().as_u16(), ..Reply::default() };
-        let header = |name| response.headers().get(name).and_then(|value: &http::HeaderValue| value.to_str().ok()).map(str::to_owned);
-        (reply.retry_after, reply.date) = (header(http::header::RETRY_AFTER), header(http::header::DATE));
-        let read = tokio::time::timeout(limits.headers, super::call::body(response.into_body(), ERROR_BYTES)).await;
-        (reply.body, reply.cut) = read.unwrap_or_default();
+        let (parts, sent) = response.into_parts();
+        let mut reply = reply_of(&parts);
+        (reply.body, reply.cut) = tokio::time::timeout(limits.headers, body(sent, ERROR_BYTES)).await.unwrap_or_default();
         Err(End::of(&reply))
     }
 

@@ -1,5 +1,6 @@
 //! The last lines of a container, as bytes and bounded. A failure here changes nothing but that there is no tail.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::Cluster;
@@ -18,8 +19,8 @@ pub const TAIL_LIMIT: Duration = Duration::from_secs(5);
 /// The most that is read, bytes: 300 lines of 2 KiB, and as much again for what is cut.
 const READ_BYTES: usize = 1 << 20;
 
-/// What a container printed last.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a container printed last, not redacted: it is never shown.
+#[derive(Clone, PartialEq, Eq)]
 pub struct RawTail {
     /// As it was answered, at most 1 MiB.
     pub bytes: Vec<u8>,
@@ -27,6 +28,12 @@ pub struct RawTail {
     pub ends: Cut,
     /// Whether the container had ended: then these are its last words.
     pub ended: bool,
+}
+
+impl fmt::Debug for RawTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes, {:?}, ended {}", self.bytes.len(), self.ends, self.ended)
+    }
 }
 
 impl Cluster {

@@ -7,10 +7,12 @@ mod installs;
 mod manifests;
 mod observations;
 mod performing;
+mod performing_secrets;
 mod script;
 mod tails;
 mod throttles;
 mod watches;
+mod watches_in_trouble;
 
 use serde_json::{Value, json};
 

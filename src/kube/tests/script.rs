@@ -46,8 +46,6 @@ pub(super) enum Piece {
 /// A request as it came.
 #[derive(Debug, Clone)]
 pub(super) struct Got {
-    /// Since the script began.
-    pub(super) after: Duration,
     /// Method and path with query.
     pub(super) line: String,
     pub(super) body: Value,
@@ -59,6 +57,7 @@ pub(super) struct Got {
 struct State {
     script: VecDeque<(String, Say)>,
     got: Vec<Got>,
+    journal: Vec<(Duration, String)>,
     wrong: Vec<String>,
     /// What is said when the script is over.
     last: Option<Say>,
@@ -98,8 +97,8 @@ impl Script {
         let line = format!("{} {}", parts.method, parts.uri);
         let say = {
             let mut state = self.0.lock().unwrap();
+            state.journal.push((after, format!("    {line}")));
             state.got.push(Got {
-                after,
                 line: line.clone(),
                 body: serde_json::from_slice(&bytes).unwrap_or_default(),
                 audit_id: header("audit-id"),
@@ -130,7 +129,18 @@ impl Script {
         state.got.clone()
     }
 
-    /// What came so far, by lines, with the seconds since the beginning.
+    /// Writes a line beside the requests.
+    pub(super) fn note(&self, after: Duration, line: String) {
+        self.0.lock().unwrap().journal.push((after, line));
+    }
+
+    /// Requests and notes in order, each with the time since the beginning; fails as [`Script::got`].
+    pub(super) fn journal(&self) -> Vec<(Duration, String)> {
+        self.got();
+        self.0.lock().unwrap().journal.clone()
+    }
+
+    /// The requests that came, by lines.
     pub(super) fn lines(&self) -> Vec<String> {
         self.got().iter().map(|got| got.line.clone()).collect()
     }
