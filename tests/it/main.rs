@@ -1,3 +1,3 @@
 //! The only integration test binary.
 
-fn main() {}
+mod tidy;
