@@ -20,12 +20,25 @@ const DEBIAN: &[(&str, &str)] = &[("busybox", "busybox"), ("dash", "dash"), ("ba
 pub(crate) fn run(program: impl AsRef<Path>, arguments: &[&str]) -> Result<(), String> {
     let program = program.as_ref();
     let shown = format!("{} {}", program.display(), arguments.join(" "));
-    let status = Command::new(program).args(arguments).current_dir(root()).stdin(Stdio::null()).status();
+    let status = command(program).args(arguments).status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{shown}: {status}")),
         Err(e) => Err(format!("{shown}: {e}")),
     }
+}
+
+/// A program in the checkout's root, with the environment that this was called from: what cargo told this package about itself
+/// would make crates be built a second time that look at it.
+#[expect(clippy::disallowed_methods, reason = "no part of the program")]
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root()).stdin(Stdio::null());
+    let told = |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"].iter().any(|begin| name.starts_with(begin));
+    for (name, _) in std::env::vars().filter(|(name, _)| told(name)) {
+        command.env_remove(name);
+    }
+    command
 }
 
 /// The cargo that runs this.
@@ -106,7 +119,6 @@ pub(crate) fn kube_assets() -> Result<PathBuf, String> {
 /// # Errors
 /// When it cannot be started.
 pub(crate) fn piped(program: &Path, arguments: &[&str], variables: &[(&str, &Path)]) -> io::Result<std::process::Child> {
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(root()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.envs(variables.iter().copied()).spawn()
+    let mut command = command(program);
+    command.args(arguments).envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }

@@ -24,6 +24,8 @@ const LAYERS: &[(&str, u8)] = &[
     ("src/kube/environment.rs", 1),
     ("src/kube/labels.rs", 1),
     ("src/kube/redact.rs", 1),
+    ("src/kube/view.rs", 1),
+    ("src/kube/install.rs", 1),
     ("src/gateway/", 2),
     ("src/gateway/judge.rs", 1),
     ("src/gateway/protocol.rs", 1),
