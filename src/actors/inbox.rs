@@ -69,7 +69,8 @@ impl Inbox {
     }
 
     pub(super) fn went(&mut self, gone: PodGone) {
-        self.observed(gone.uid.clone()).gone = Some(gone);
+        let uid = gone.uid.clone();
+        self.observed(uid).gone = Some(gone);
     }
 
     fn observed(&mut self, uid: Uid) -> &mut Observed {

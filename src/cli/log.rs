@@ -197,7 +197,7 @@ fn text(out: &mut impl Write, header: &Header, said: Said<'_>) -> io::Result<()>
     let cause = if header.cause == Seq::NONE { String::new() } else { format!(" <- {}", header.cause) };
     let (time, kind) = (words::moment(header.time_us), kind_name(header));
     let gap = if words.is_empty() { "" } else { " " };
-    writeln!(out, "{:>8} {time} {} {kind}{gap}{words}{cause}", header.seq, header.subject)
+    writeln!(out, "{:<8} {time} {} {kind}{gap}{words}{cause}", header.seq, header.subject)
 }
 
 fn document(header: &Header, said: Said<'_>) -> Value {

@@ -1,3 +1,4 @@
 //! The only integration test binary.
 
 mod power_cut;
+mod tidy;

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use crate::cli::log::{Args, Filter, Format, Said, Take, print, the_subject};
 use crate::events::kinds::pod::{Container, ContainerEnd, ContainerState, Phase, PodSeen, Scheduling};
-use crate::events::kinds::step::{Outcome, Refusal, Step, StepIssued, StepSettled};
+use crate::events::kinds::step::{Outcome, Refusal, StepSettled};
 use crate::events::kinds::tail::{MessageText, TailOf};
 use crate::events::kinds::verdict::{FailedWhy, Stage, Verdict, VerdictReached};
 use crate::events::kinds::want::WantSeen;
@@ -61,10 +61,6 @@ fn a_line_says_who_when_and_why() {
         ContainerEnd { exit_code: 137, signal: 0, reason: Word::new("OOMKilled"), started_us: 1_767_225_600_000_000, finished_us: 0 };
     let events = [
         want(),
-        Event::StepIssued(StepIssued {
-            step: Step::CreatePod { host: host(), release: 2, sha256: Some(PackageDigest::from_bytes([0xab; 32])) },
-            rule: Word::new("start"),
-        }),
         Event::StepSettled(StepSettled {
             step: Seq(2),
             outcome: Outcome::Refused(Refusal::Quota),
@@ -89,7 +85,7 @@ fn a_line_says_who_when_and_why() {
             disruption: None,
             ready: false,
             created_us: 1_767_225_600_000_000,
-            install: container(ContainerState::Absent),
+            install: container(ContainerState::Waiting { reason: Word::new("ImagePullBackOff") }),
             app: container(ContainerState::Ended(ended)),
         }),
         Event::VerdictReached(VerdictReached {
@@ -103,11 +99,10 @@ fn a_line_says_who_when_and_why() {
         Format::Text,
         &events,
         expect![[r#"
-                   1 2026-01-01T00:00:00.000001Z app/acme/bot WantSeen host=bot-r2-3c6ef362 answer=1 failed=false registered=false release=2 sha256=abababababab
-                   2 2026-01-01T00:00:00.000002Z app/acme/bot StepIssued rule=start step=CreatePod{host=bot-r2-3c6ef362 release=2 sha256=abababababab} <- 1
-                   3 2026-01-01T00:00:00.000003Z app/acme/bot StepSettled attempts=1 outcome=Refused(Quota) status=403 step=2 took=12.5ms <- 1
-                   4 2026-01-01T00:00:00.000004Z app/acme/bot PodSeen host=bot-r2-3c6ef362 app={restarts=0 state=Ended{exit_code=137 reason=OOMKilled signal=0 started=2026-01-01T00:00:00.000000Z}} created=2026-01-01T00:00:00.000000Z deleting=false install={restarts=0 state=Absent} node=node-1 phase=Running ready=false release=2 resource_version=17 scheduling=Done step={log=01010101010101010101010101010101 seq=2} uid=0d8b1f6e <- 2
-                   5 2026-01-01T00:00:00.000005Z app/acme/bot VerdictReached host=bot-r2-3c6ef362 rule=stuck verdict=Failed(Stuck(Pull)) <- 2
+            1        2026-01-01T00:00:00.000001Z app/acme/bot WantSeen host=bot-r2-3c6ef362 answer=1 failed=false registered=false release=2 sha256=abababababab
+            2        2026-01-01T00:00:00.000002Z app/acme/bot StepSettled attempts=1 outcome=Refused(Quota) status=403 step=2 took=12.5ms <- 1
+            3        2026-01-01T00:00:00.000003Z app/acme/bot PodSeen host=bot-r2-3c6ef362 app={restarts=0 state=Ended{exit_code=137 reason=OOMKilled signal=0 started=2026-01-01T00:00:00.000000Z}} created=2026-01-01T00:00:00.000000Z deleting=false install={restarts=0 state=Waiting{reason=ImagePullBackOff}} node=node-1 phase=Running ready=false release=2 resource_version=17 scheduling=Done step={log=01010101010101010101010101010101 seq=2} uid=0d8b1f6e <- 1
+            4        2026-01-01T00:00:00.000004Z app/acme/bot VerdictReached host=bot-r2-3c6ef362 rule=stuck verdict=Failed(Stuck(Pull)) <- 2
         "#]],
     );
 }
@@ -120,7 +115,7 @@ fn what_a_tenant_wrote_is_shown_escaped() {
         Format::Text,
         &[Event::MessageText(MessageText { of, text })],
         expect![[r#"
-                   1 2026-01-01T00:00:00.000001Z app/acme/bot MessageText of={host=bot-r2-3c6ef362 container=app ended=true uid=u} text="a \"b\"\u{a}\u{1b}]0;owned\u{7}\u{202e}"
+            1        2026-01-01T00:00:00.000001Z app/acme/bot MessageText of={host=bot-r2-3c6ef362 container=app ended=true uid=u} text="a \"b\"\u{a}\u{1b}]0;owned\u{7}\u{202e}"
         "#]],
     );
 }
@@ -143,9 +138,9 @@ fn what_cannot_be_read_is_still_a_line() {
         print(&mut out, Format::Text, &header(1, 999, 0), said).expect("a vector takes all");
     }
     expect![[r#"
-               1 2026-01-01T00:00:00.000001Z app/acme/bot kind-999 (written by a newer version)
-               1 2026-01-01T00:00:00.000001Z app/acme/bot kind-999 (decides; a newer version is needed to read it)
-               1 2026-01-01T00:00:00.000001Z app/acme/bot kind-999 (left out)
+        1        2026-01-01T00:00:00.000001Z app/acme/bot kind-999 (written by a newer version)
+        1        2026-01-01T00:00:00.000001Z app/acme/bot kind-999 (decides; a newer version is needed to read it)
+        1        2026-01-01T00:00:00.000001Z app/acme/bot kind-999 (left out)
     "#]]
     .assert_eq(&String::from_utf8(out).expect("UTF-8"));
 }
