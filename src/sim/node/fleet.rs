@@ -29,6 +29,8 @@ pub(super) struct Fleet {
     pub(super) scripts: Scripts,
     pub(super) orders: mpsc::UnboundedReceiver<Order>,
     pub(super) pods: BTreeMap<String, Known>,
+    /// Pods that went while their node was cut off: it has not heard of it.
+    pub(super) orphans: Vec<Known>,
     pub(super) tasks: JoinSet<()>,
     /// Nodes that are cut off, and whether their processes are dead.
     pub(super) lost: BTreeMap<String, bool>,
@@ -129,6 +131,9 @@ impl Fleet {
         if let Some(known) = self.pods.remove(uid) {
             // A task that has ended already needs no word.
             let _ = known.told.send(Told::Vanished);
+            if self.lost.contains_key(node_of(&known)) {
+                self.orphans.push(known);
+            }
         }
     }
 
@@ -170,7 +175,7 @@ impl Fleet {
             Order::Mark(..) => {}
             Order::Back(node) => self.back(&node).await,
             Order::Shutdown(node, eviction) => {
-                for known in self.pods.values().filter(|known| known.pod["spec"]["nodeName"] == *node) {
+                for known in self.pods.values().filter(|known| node_of(known) == node) {
                     let _ = known.told.send(Told::Command(Command::Evict(eviction.clone())));
                 }
             }
@@ -201,7 +206,7 @@ impl Fleet {
         if let Err(failed) = machine::mark(&self.shared.requests, node, false, now_us).await {
             tracing::warn!(node, error = %failed, "node not marked unknown");
         }
-        for known in self.pods.values().filter(|known| known.pod["spec"]["nodeName"] == *node) {
+        for known in self.pods.values().filter(|known| node_of(known) == node) {
             if let Err(failed) = machine::mark_pod_unreachable(&self.shared.requests, &known.pod, evict, now_us).await {
                 tracing::info!(node, error = %failed, "pod not marked");
             }
@@ -215,13 +220,18 @@ impl Fleet {
         }
         self.shared.roster.lock().unwrap_or_else(PoisonError::into_inner).set_ready(node, true);
         self.tell_node(node, &Told::Back);
+        self.orphans.retain(|orphan| node_of(orphan) != node);
     }
 
     fn tell_node(&self, node: &str, told: &Told) {
-        for known in self.pods.values().filter(|known| known.pod["spec"]["nodeName"] == *node) {
+        for known in self.pods.values().chain(&self.orphans).filter(|known| node_of(known) == node) {
             let _ = known.told.send(told.clone());
         }
     }
+}
+
+fn node_of(known: &Known) -> &str {
+    known.pod["spec"]["nodeName"].as_str().unwrap_or_default()
 }
 
 fn uid(pod: &Value) -> &str {

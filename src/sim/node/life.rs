@@ -86,13 +86,16 @@ impl Life {
     /// What to do now; `None` until [`Life::due_us`] or a command.
     #[must_use]
     pub fn action(&self, now_us: i64) -> Option<Action> {
+        if self.publish {
+            return Some(Action::Publish);
+        }
         let due = self.next_us.is_some_and(|next| next <= now_us);
         match self.stage {
-            _ if self.publish => Some(Action::Publish),
-            Stage::Unscheduled if due && self.script_schedules() => Some(Action::Bind),
-            Stage::Volumes if !self.volumes_ready && !self.deleted => Some(Action::CheckVolumes),
-            Stage::Ended if self.deleted => Some(Action::Remove),
-            _ => None,
+            Stage::Unscheduled => (due && self.script_schedules()).then_some(Action::Bind),
+            Stage::Volumes => (!self.volumes_ready && !self.deleted).then_some(Action::CheckVolumes),
+            Stage::Ended => self.deleted.then_some(Action::Remove),
+            // These wait for time.
+            Stage::Pulling | Stage::Installing(_) | Stage::Starting | Stage::Running | Stage::Ending => None,
         }
     }
 

@@ -96,6 +96,7 @@ impl Nodes {
             scripts: options.scripts,
             orders: obeyed,
             pods: BTreeMap::new(),
+            orphans: Vec::new(),
             tasks: JoinSet::new(),
             lost: BTreeMap::new(),
         };

@@ -180,13 +180,9 @@ fn mount_status(mount: &Value) -> Value {
 
 /// Lists are replaced whole, so that a null in one would stay.
 fn without_null(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let kept = fields.iter().filter(|(_, value)| !value.is_null());
-            Value::Object(kept.map(|(key, value)| (key.clone(), without_null(value))).collect::<Map<_, _>>())
-        }
-        other => other.clone(),
-    }
+    let Value::Object(fields) = value else { return value.clone() };
+    let kept = fields.iter().filter(|(_, value)| !value.is_null());
+    Value::Object(kept.map(|(key, value)| (key.clone(), without_null(value))).collect::<Map<_, _>>())
 }
 
 /// An image's name with its registry, as a runtime reports it.

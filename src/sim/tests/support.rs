@@ -141,3 +141,9 @@ pub(super) fn shown(pod: &Value) -> String {
     let phase = format!("{} {}", text(&status["phase"]), text(&status["reason"]));
     format!("{} [{}] {}", phase.trim_end(), conditions.join(" "), containers.join(", ")).trim_end().to_owned()
 }
+
+/// The one provider of cryptography, for tests that build an HTTP client.
+pub(super) fn install_provider() {
+    // Another test may have been first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
