@@ -79,13 +79,6 @@ impl MemDisk {
         disk.life += 1;
     }
 
-    /// Loses every block from that key on, though it was synced: a disk that lies.
-    pub fn lose_from(&self, key: Seq) {
-        let mut disk = self.disk();
-        disk.seen.blocks.split_off(&key);
-        disk.durable.blocks.split_off(&key);
-    }
-
     /// Loses every mark, and keeps the ceilings.
     pub fn tear_marks(&self) {
         let mut disk = self.disk();
@@ -94,12 +87,10 @@ impl MemDisk {
         disk.durable = disk.seen.clone();
     }
 
-    /// Changes a stored block in place, durably.
-    pub fn damage(&self, key: Seq, change: impl FnOnce(&mut Vec<u8>)) {
+    /// Changes what is stored, durably: a disk that lies, or somebody who writes to it.
+    pub fn edit(&self, change: impl FnOnce(&mut BTreeMap<Seq, Vec<u8>>)) {
         let mut disk = self.disk();
-        if let Some(block) = disk.seen.blocks.get_mut(&key) {
-            change(block);
-        }
+        change(&mut disk.seen.blocks);
         disk.durable = disk.seen.clone();
     }
 

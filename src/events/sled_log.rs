@@ -52,7 +52,7 @@ impl SledLog {
         collect_every_ms: u64,
     ) -> Result<(Self, Opened), OpenError> {
         make_folder(dir).map_err(engine::open_error)?;
-        fs::set_permissions(dir, Permissions::from_mode(0o700)).map_err(engine::open_error)?;
+        close_to_others(dir).map_err(engine::open_error)?;
         let lock = lock(dir)?;
         let store = SledStore::open(dir, lock, options.extra_sync, collect_every_ms)?;
         let (engine, opened) = Engine::open(store, clock, entropy, options)?;
@@ -99,6 +99,11 @@ fn make_folder(dir: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => sync_path(above),
     }
+}
+
+fn close_to_others(dir: &Path) -> io::Result<()> {
+    let open = fs::metadata(dir)?.permissions().mode() & 0o077 != 0;
+    if open { fs::set_permissions(dir, Permissions::from_mode(0o700)) } else { Ok(()) }
 }
 
 fn parent(path: &Path) -> &Path {
@@ -173,8 +178,10 @@ impl SledStore {
     fn beside(dir: &Path, path: &Path, db: sled::Db, lock: File, extra_sync: bool) -> io::Result<Self> {
         let data = File::open(path.join("db"))?;
         let marks = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("marks"))?;
-        if marks.metadata()?.len() < marks::FILE as u64 {
-            marks.set_len(marks::FILE as u64)?;
+        let length = usize::try_from(marks.metadata()?.len()).unwrap_or(marks::FILE);
+        if length < marks::FILE {
+            // Written, not only lengthened: a ceiling must find its place when the disk is full.
+            marks.write_all_at(&[0; marks::FILE][length..], length as u64)?;
             marks.sync_all()?;
         }
         sync_path(&path.join("conf"))?;
