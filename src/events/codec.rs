@@ -53,7 +53,9 @@ pub enum CodecError {
 }
 
 fn write<T: serde::Serialize>(payload: &T) -> Result<Vec<u8>, String> {
-    bincode::serde::encode_to_vec(payload, bincode::config::standard()).map_err(|error| error.to_string())
+    let mut bytes = Vec::with_capacity(256);
+    bincode::serde::encode_into_std_write(payload, &mut bytes, bincode::config::standard()).map_err(|error| error.to_string())?;
+    Ok(bytes)
 }
 
 fn read<T: serde::de::DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {

@@ -167,8 +167,10 @@ impl<S: Store> Engine<S> {
         self.position = commit.after;
         self.put_mark(false)?;
         let mut state = self.shared.state.write().unwrap_or_else(PoisonError::into_inner);
-        for (subject, subject_seq, block) in &commit.indexed {
-            state.index.add(subject, *subject_seq, *block);
+        for (subject, records) in &commit.indexed {
+            for (subject_seq, block) in records {
+                state.index.add(subject, *subject_seq, *block);
+            }
         }
         state.index.blocks += blocks as u64;
         state.visible = last;

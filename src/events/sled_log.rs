@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::engine::{self, Engine};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
@@ -27,6 +28,10 @@ const CACHE: u64 = 64 << 20;
 
 /// sled collects garbage in its flusher and nowhere else; this is its own default.
 const COLLECT_EVERY_MS: u64 = 500;
+
+/// How often sled's lock is tried, and the pause between two: two seconds in all.
+const LOCK_TRIES: u32 = 1_000;
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 /// The first byte of a block's key. Every other first byte is for what is not a block; this version writes none.
 const BLOCK_KEY: u8 = b'b';
@@ -124,6 +129,23 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
     }
 }
 
+/// Waits until nobody holds sled's own lock: a store that was just dropped in this process keeps it until sled's threads have
+/// let go of it, some milliseconds. We hold ours already, so that another holder is no log.
+fn wait_for_threads(db: &Path) -> Result<(), OpenError> {
+    let file = match File::open(db) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file.map_err(engine::open_error)?,
+    };
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return file.unlock().map_err(engine::open_error),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(error)) => return Err(engine::open_error(error)),
+        }
+    }
+    Err(OpenError::Held)
+}
+
 /// Removes sled's `conf` when its checksum does not hold: sled writes it once and never syncs it, so that a power cut can tear
 /// it, and all it says is the constants of this file. sled then writes it again.
 fn repair_conf(conf: &Path) -> io::Result<()> {
@@ -169,6 +191,7 @@ impl SledStore {
         let path = dir.join("store");
         let conf = path.join("conf");
         repair_conf(&conf).and_then(|()| remove_unfinished_snapshots(&path)).map_err(engine::open_error)?;
+        wait_for_threads(&path.join("db"))?;
         let config = sled::Config::new().path(&path).segment_size(SEGMENT).cache_capacity(CACHE);
         let config = config.flush_every_ms(Some(collect_every_ms));
         let db = config.open().map_err(|error| engine::open_error(from_sled(error)))?;
