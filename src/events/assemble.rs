@@ -39,8 +39,8 @@ pub(super) struct Commit {
     pub(super) records: Vec<Vec<Record>>,
     /// Where the record after it goes.
     pub(super) after: Position,
-    /// For each record its subject, its subject seq and its block.
-    pub(super) indexed: Vec<(String, u64, Seq)>,
+    /// For each reaction its subject, and for each of its records the subject seq and the block.
+    pub(super) indexed: Vec<(String, Vec<(u64, Seq)>)>,
 }
 
 /// Makes the blocks of one commit.
@@ -116,6 +116,7 @@ impl Assembly<'_> {
         let first = self.at.next;
         let mut subject_seq = self.subjects.get(subject).copied().unwrap_or_else(|| self.index.last(subject));
         let mut records = Vec::with_capacity(payloads.len());
+        let mut indexed = Vec::with_capacity(payloads.len());
         let mut frame = Vec::new();
         for ((number, draft), payload) in reaction.drafts.iter().enumerate().zip(payloads) {
             subject_seq += 1;
@@ -141,10 +142,11 @@ impl Assembly<'_> {
             self.at.tree.push(leaf);
             self.at.last = header.seq;
             self.at.next = Seq(header.seq.0 + 1);
-            self.commit.indexed.push((subject.to_owned(), subject_seq, block));
+            indexed.push((subject_seq, block));
             records.push(Record { header, event: draft.event.clone() });
         }
         self.subjects.insert(subject.to_owned(), subject_seq);
+        self.commit.indexed.push((subject.to_owned(), indexed));
         self.commit.records.push(records);
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use super::block::Block;
 use super::frame::{Frame, FrameBody};
-use super::log::{Gap, LogReader, ReadError};
+use super::log::{Acknowledged, Gap, LogReader, ReadError};
 use super::marks::Mark;
 use super::tree::{EMPTY_ROOT, Tree, TreeHead};
 use crate::ids::{LogId, Seq};
@@ -63,7 +63,7 @@ pub fn check(reader: &dyn LogReader) -> Result<Report, ReadError> {
         subjects: BTreeMap::new(),
         mark: reader.mark(),
         // Taken now, and compared where the records reach it: a log that is being written goes on meanwhile.
-        claim: Some((reader.id(), reader.tree())),
+        claim: Some(reader.acknowledged()),
     };
     let mut difference = None;
     reader.blocks(Seq::NONE, &mut |key, bytes| match state.block(key, bytes) {
@@ -96,7 +96,7 @@ struct Check {
     /// Taken when it was compared.
     mark: Option<Mark>,
     /// The reader's own tree; taken when it was compared.
-    claim: Option<(LogId, TreeHead)>,
+    claim: Option<Acknowledged>,
 }
 
 fn differs<T>(seq: Seq, what: impl Into<String>) -> Result<T, Difference> {
@@ -178,8 +178,8 @@ impl Check {
     /// Mark and claim end where a block ends.
     fn compare(&mut self, log: LogId) -> Result<(), Difference> {
         let size = self.tree.size();
-        if let Some((_, claim)) = self.claim.take_if(|(claimed, tree)| *claimed == log && tree.size <= size)
-            && claim != self.tree.head()
+        if let Some(claim) = self.claim.take_if(|claim| claim.log == log && claim.tree.size <= size)
+            && claim.tree != self.tree.head()
         {
             return differs(self.seq(), "the log's root is another than its records give");
         }

@@ -7,12 +7,14 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use super::assemble::{Commit, Position, assemble};
 use super::index::Index;
 use super::kinds::daemon::{LogRestarted, RestartReason};
-use super::log::{AppendError, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize, Visit, each_item};
+use super::log::{
+    Acknowledged, AppendError, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize, Visit, each_item,
+};
 use super::marks::{CEILING_AHEAD, Ceiling, Mark, Marks};
 use super::record::{Draft, Event, Reaction, Record};
 use super::recover::{Recovered, recover};
 use super::store::Store;
-use super::tree::{Tree, TreeHead};
+use super::tree::Tree;
 use crate::clock::{Clock, Entropy};
 use crate::ids::{LogId, Seq, Subject};
 
@@ -35,9 +37,9 @@ pub(super) struct Shared<S: Store> {
 }
 
 struct State {
-    log: LogId,
-    head: Seq,
-    tree: TreeHead,
+    acknowledged: Acknowledged,
+    /// The last key that readers see: what a commit in progress has stored is not acknowledged.
+    visible: Seq,
     index: Index,
 }
 
@@ -67,11 +69,15 @@ fn append_error(error: io::Error) -> AppendError {
 pub(super) fn open_for_reading<S: Store>(store: S) -> Result<Arc<Shared<S>>, OpenError> {
     let found = recover(&store).map_err(open_error)?;
     let log = found.log.ok_or(OpenError::Missing)?;
-    Ok(share(store, found.marks.mark.clone(), log, &found.tree, found.last, found.index))
+    Ok(share(store, found.marks.mark.clone(), log, &found.tree, found.last, Seq(u64::MAX), found.index))
 }
 
-fn share<S: Store>(store: S, mark: Option<Mark>, log: LogId, tree: &Tree, head: Seq, index: Index) -> Arc<Shared<S>> {
-    Arc::new(Shared { store, state: RwLock::new(State { log, head, tree: tree.head(), index }), mark })
+fn share<S: Store>(store: S, mark: Option<Mark>, log: LogId, tree: &Tree, head: Seq, visible: Seq, index: Index) -> Arc<Shared<S>> {
+    Arc::new(Shared {
+        store,
+        state: RwLock::new(State { acknowledged: Acknowledged { log, head, tree: tree.head() }, visible, index }),
+        mark,
+    })
 }
 
 impl<S: Store> Engine<S> {
@@ -116,7 +122,7 @@ impl<S: Store> Engine<S> {
             index.begin_log();
         }
         let mark = recovered.marks.mark.clone();
-        let shared = share(store, mark, position.log, &position.tree, position.last, index);
+        let shared = share(store, mark, position.log, &position.tree, position.last, position.last, index);
         Self { shared, position, marks: recovered.marks, entropy, failed: false }
     }
 
@@ -161,11 +167,14 @@ impl<S: Store> Engine<S> {
         self.position = commit.after;
         self.put_mark(false)?;
         let mut state = self.shared.state.write().unwrap_or_else(PoisonError::into_inner);
-        for (subject, subject_seq, block) in &commit.indexed {
-            state.index.add(subject, *subject_seq, *block);
+        for (subject, records) in &commit.indexed {
+            for (subject_seq, block) in records {
+                state.index.add(subject, *subject_seq, *block);
+            }
         }
         state.index.blocks += blocks as u64;
-        (state.head, state.tree) = (last, self.position.tree.head());
+        state.visible = last;
+        (state.acknowledged.head, state.acknowledged.tree) = (last, self.position.tree.head());
         Ok(commit.records)
     }
 }
@@ -215,16 +224,8 @@ impl<S: Store> Shared<S> {
 }
 
 impl<S: Store> LogReader for Shared<S> {
-    fn id(&self) -> LogId {
-        self.state().log
-    }
-
-    fn head(&self) -> Seq {
-        self.state().head
-    }
-
-    fn tree(&self) -> TreeHead {
-        self.state().tree
+    fn acknowledged(&self) -> Acknowledged {
+        self.state().acknowledged
     }
 
     fn mark(&self) -> Option<Mark> {
@@ -232,8 +233,8 @@ impl<S: Store> LogReader for Shared<S> {
     }
 
     fn blocks(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> Result<(), ReadError> {
-        let head = self.head();
-        self.store.visit(from, &mut |key, bytes| if key <= head { visit(key, bytes) } else { ControlFlow::Break(()) })?;
+        let visible = self.state().visible;
+        self.store.visit(from, &mut |key, bytes| if key <= visible { visit(key, bytes) } else { ControlFlow::Break(()) })?;
         Ok(())
     }
 

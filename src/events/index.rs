@@ -31,14 +31,13 @@ impl Index {
     /// Takes a record that is in the block of that key; records come in order.
     pub(super) fn add(&mut self, subject: &str, subject_seq: u64, block: Seq) {
         self.records += 1;
-        if !self.subjects.contains_key(subject) {
-            self.subjects.insert(subject.to_owned(), Entry::default());
-        }
         if let Some(entry) = self.subjects.get_mut(subject) {
             entry.last = subject_seq;
             if entry.blocks.last() != Some(&block) {
                 entry.blocks.push(block);
             }
+        } else {
+            self.subjects.insert(subject.to_owned(), Entry { last: subject_seq, blocks: vec![block] });
         }
     }
 

@@ -27,7 +27,7 @@ pub trait EventLog: Send {
     /// A reader of what has been acknowledged; it outlives the writer and sees what is appended later.
     fn reader(&self) -> Arc<dyn LogReader>;
 
-    /// Ends in order: the next opening continues without a gap.
+    /// Ends in order: the next opening continues without a gap. The folder stays locked until the last reader is dropped too.
     ///
     /// # Errors
     /// When the last sync fails; the next opening then counts as after a crash.
@@ -275,16 +275,21 @@ pub struct StoredSize {
     pub records: u64,
 }
 
+/// How far a log is: what the Lease carries and what a checkpoint signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// The current log id.
+    pub log: LogId,
+    /// Its last acknowledged record.
+    pub head: Seq,
+    /// Its tree with that record; for a damaged log, as far as it is sound.
+    pub tree: TreeHead,
+}
+
 /// A reader: sees what has been acknowledged and nothing else. Cheap to share, blocks on the disk.
 pub trait LogReader: Send + Sync {
-    /// The current log id.
-    fn id(&self) -> LogId;
-
-    /// The last acknowledged record.
-    fn head(&self) -> Seq;
-
-    /// The current log id's tree; for a damaged log, as far as it is sound.
-    fn tree(&self) -> TreeHead;
+    /// The current log id, its last acknowledged record and its tree, as of one moment.
+    fn acknowledged(&self) -> Acknowledged;
 
     /// The mark that was found when the log was opened.
     fn mark(&self) -> Option<Mark>;
@@ -306,6 +311,21 @@ pub trait LogReader: Send + Sync {
 
     /// What it takes, for metrics.
     fn stored(&self) -> StoredSize;
+
+    /// The current log id.
+    fn id(&self) -> LogId {
+        self.acknowledged().log
+    }
+
+    /// The last acknowledged record.
+    fn head(&self) -> Seq {
+        self.acknowledged().head
+    }
+
+    /// The current log id's tree; for a damaged log, as far as it is sound.
+    fn tree(&self) -> TreeHead {
+        self.acknowledged().tree
+    }
 
     /// Every record from `from` on, in order, in bounded memory.
     ///

@@ -1,6 +1,6 @@
 //! The log in memory, over a disk that can fail and lose what was not synced: for tests and the simulation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,19 +19,14 @@ pub struct MemDisk(Arc<Mutex<Disk>>);
 
 #[derive(Debug, Default)]
 struct Disk {
-    /// What the writer sees.
-    seen: Content,
-    /// What a power cut leaves.
-    durable: Content,
+    blocks: BTreeMap<Seq, Vec<u8>>,
+    /// The blocks that a power cut loses.
+    unsynced: BTreeSet<Seq>,
+    marks: Vec<u8>,
+    durable_marks: Vec<u8>,
     fault: Option<MemFault>,
     /// Counts power cuts: a store of an earlier life cannot write any more.
     life: u64,
-}
-
-#[derive(Debug, Default, Clone)]
-struct Content {
-    blocks: BTreeMap<Seq, Vec<u8>>,
-    marks: Vec<u8>,
 }
 
 /// What goes wrong next, once.
@@ -69,38 +64,30 @@ impl MemDisk {
     /// Cuts the power. Every log that is open on it stops; open it again.
     pub fn crash(&self, unsynced: Unsynced) {
         let mut disk = self.disk();
-        match unsynced {
-            Unsynced::Lost => disk.seen = disk.durable.clone(),
-            Unsynced::MarksKept => disk.seen.blocks = disk.durable.blocks.clone(),
-            Unsynced::Kept => {}
+        if unsynced == Unsynced::Lost {
+            disk.marks = disk.durable_marks.clone();
         }
-        disk.durable = disk.seen.clone();
+        if unsynced != Unsynced::Kept {
+            let Disk { blocks, unsynced, .. } = &mut *disk;
+            blocks.retain(|key, _| !unsynced.contains(key));
+        }
+        disk.unsynced.clear();
+        disk.durable_marks = disk.marks.clone();
         disk.fault = None;
         disk.life += 1;
-    }
-
-    /// Loses every block from that key on, though it was synced: a disk that lies.
-    pub fn lose_from(&self, key: Seq) {
-        let mut disk = self.disk();
-        disk.seen.blocks.split_off(&key);
-        disk.durable.blocks.split_off(&key);
     }
 
     /// Loses every mark, and keeps the ceilings.
     pub fn tear_marks(&self) {
         let mut disk = self.disk();
-        let marks = disk.seen.marks.len().min(2 * marks::SLOT);
-        disk.seen.marks[marks..].fill(0);
-        disk.durable = disk.seen.clone();
+        let marks = disk.marks.len().min(2 * marks::SLOT);
+        disk.marks[marks..].fill(0);
+        disk.durable_marks = disk.marks.clone();
     }
 
-    /// Changes a stored block in place, durably.
-    pub fn damage(&self, key: Seq, change: impl FnOnce(&mut Vec<u8>)) {
-        let mut disk = self.disk();
-        if let Some(block) = disk.seen.blocks.get_mut(&key) {
-            change(block);
-        }
-        disk.durable = disk.seen.clone();
+    /// Changes what is stored, durably: a disk that lies, or somebody who writes to it.
+    pub fn edit(&self, change: impl FnOnce(&mut BTreeMap<Seq, Vec<u8>>)) {
+        change(&mut self.disk().blocks);
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
@@ -166,11 +153,11 @@ impl Store for MemStore {
     fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
         let mut at = {
             let disk = self.disk.disk();
-            disk.seen.blocks.range(..=from).next_back().map_or(from, |(key, _)| *key)
+            disk.blocks.range(..=from).next_back().map_or(from, |(key, _)| *key)
         };
         // A block at a time, so that the visitor may append.
         loop {
-            let next = self.disk.disk().seen.blocks.range(at..).next().map(|(key, block)| (*key, block.clone()));
+            let next = self.disk.disk().blocks.range(at..).next().map(|(key, block)| (*key, block.clone()));
             let Some((key, block)) = next else { return Ok(()) };
             if visit(key, &block).is_break() {
                 return Ok(());
@@ -185,7 +172,10 @@ impl Store for MemStore {
             disk.fault = None;
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
-        disk.seen.blocks.extend(batch);
+        for (key, block) in batch {
+            disk.unsynced.insert(key);
+            disk.blocks.insert(key, block);
+        }
         Ok(())
     }
 
@@ -195,30 +185,30 @@ impl Store for MemStore {
             disk.fault = None;
             return Err(io::Error::other("the sync failed"));
         }
-        disk.durable.blocks = disk.seen.blocks.clone();
+        disk.unsynced.clear();
         Ok(())
     }
 
     fn read_marks(&self) -> io::Result<Vec<u8>> {
-        Ok(self.disk.disk().seen.marks.clone())
+        Ok(self.disk.disk().marks.clone())
     }
 
     fn write_mark(&self, slot: &Slot) -> io::Result<()> {
         let mut disk = self.alive()?;
         let at = usize::try_from(slot.offset).map_err(io::Error::other)?;
-        disk.seen.marks.resize(marks::FILE, 0);
-        disk.seen.marks[at..at + slot.bytes.len()].copy_from_slice(&slot.bytes);
+        disk.marks.resize(marks::FILE, 0);
+        disk.marks[at..at + slot.bytes.len()].copy_from_slice(&slot.bytes);
         Ok(())
     }
 
     fn sync_marks(&self) -> io::Result<()> {
         let mut disk = self.alive()?;
-        disk.durable.marks = disk.seen.marks.clone();
+        disk.durable_marks = disk.marks.clone();
         Ok(())
     }
 
     fn size(&self) -> io::Result<StoredSize> {
-        let bytes = self.disk.disk().seen.blocks.values().map(|block| block.len() as u64).sum();
+        let bytes = self.disk.disk().blocks.values().map(|block| block.len() as u64).sum();
         Ok(StoredSize { bytes, ..StoredSize::default() })
     }
 }

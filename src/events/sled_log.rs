@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::engine::{self, Engine};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
@@ -27,6 +28,10 @@ const CACHE: u64 = 64 << 20;
 
 /// sled collects garbage in its flusher and nowhere else; this is its own default.
 const COLLECT_EVERY_MS: u64 = 500;
+
+/// How often sled's lock is tried, and the pause between two: two seconds in all.
+const LOCK_TRIES: u32 = 1_000;
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 /// The first byte of a block's key. Every other first byte is for what is not a block; this version writes none.
 const BLOCK_KEY: u8 = b'b';
@@ -52,7 +57,7 @@ impl SledLog {
         collect_every_ms: u64,
     ) -> Result<(Self, Opened), OpenError> {
         make_folder(dir).map_err(engine::open_error)?;
-        fs::set_permissions(dir, Permissions::from_mode(0o700)).map_err(engine::open_error)?;
+        close_to_others(dir).map_err(engine::open_error)?;
         let lock = lock(dir)?;
         let store = SledStore::open(dir, lock, options.extra_sync, collect_every_ms)?;
         let (engine, opened) = Engine::open(store, clock, entropy, options)?;
@@ -101,6 +106,11 @@ fn make_folder(dir: &Path) -> io::Result<()> {
     }
 }
 
+fn close_to_others(dir: &Path) -> io::Result<()> {
+    let open = fs::metadata(dir)?.permissions().mode() & 0o077 != 0;
+    if open { fs::set_permissions(dir, Permissions::from_mode(0o700)) } else { Ok(()) }
+}
+
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -117,6 +127,23 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
         Err(TryLockError::WouldBlock) => Err(OpenError::Held),
         Err(TryLockError::Error(error)) => Err(engine::open_error(error)),
     }
+}
+
+/// Waits until nobody holds sled's own lock: a store that was just dropped in this process keeps it until sled's threads have
+/// let go of it, some milliseconds. We hold ours already, so that another holder is no log.
+fn wait_for_threads(db: &Path) -> Result<(), OpenError> {
+    let file = match File::open(db) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file.map_err(engine::open_error)?,
+    };
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return file.unlock().map_err(engine::open_error),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(error)) => return Err(engine::open_error(error)),
+        }
+    }
+    Err(OpenError::Held)
 }
 
 /// Removes sled's `conf` when its checksum does not hold: sled writes it once and never syncs it, so that a power cut can tear
@@ -164,6 +191,7 @@ impl SledStore {
         let path = dir.join("store");
         let conf = path.join("conf");
         repair_conf(&conf).and_then(|()| remove_unfinished_snapshots(&path)).map_err(engine::open_error)?;
+        wait_for_threads(&path.join("db"))?;
         let config = sled::Config::new().path(&path).segment_size(SEGMENT).cache_capacity(CACHE);
         let config = config.flush_every_ms(Some(collect_every_ms));
         let db = config.open().map_err(|error| engine::open_error(from_sled(error)))?;
@@ -173,8 +201,10 @@ impl SledStore {
     fn beside(dir: &Path, path: &Path, db: sled::Db, lock: File, extra_sync: bool) -> io::Result<Self> {
         let data = File::open(path.join("db"))?;
         let marks = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("marks"))?;
-        if marks.metadata()?.len() < marks::FILE as u64 {
-            marks.set_len(marks::FILE as u64)?;
+        let length = usize::try_from(marks.metadata()?.len()).unwrap_or(marks::FILE);
+        if length < marks::FILE {
+            // Written, not only lengthened: a ceiling must find its place when the disk is full.
+            marks.write_all_at(&[0; marks::FILE][length..], length as u64)?;
             marks.sync_all()?;
         }
         sync_path(&path.join("conf"))?;

@@ -242,17 +242,16 @@ fn the_ceiling_is_raised_in_time(world: &dyn World) {
     let mut many = reaction(&app("bot"), vec![]);
     many.drafts = vec![note; 5_000];
     // In one commit more than half of what the ceiling is ahead.
-    let commit = vec![many; 8];
+    let commit = vec![many; 7];
     let mut last = 0;
-    for _ in 0..3 {
+    for _ in 0..2 {
         last = log.append(&commit).expect("appended").concat().last().expect("some").header.seq.0;
     }
-    assert_eq!(last, 120_001);
+    assert_eq!(last, 70_001);
     drop(log);
-    let (log, opened) = world.open();
+    let (_, opened) = world.open();
     let gap = opened.gap.expect("a gap");
     assert!(gap.after.0 == last && gap.before.0 > last + CEILING_AHEAD / 2, "{gap:?}");
-    sound(&*log.reader());
 }
 
 macro_rules! contract {

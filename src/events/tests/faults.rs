@@ -76,7 +76,7 @@ fn a_lost_tail_begins_a_new_log_and_is_said() {
     let tree = world.read().expect("opens for reading").tree();
     let acknowledged = append(&mut *log);
     log.close().expect("closed");
-    world.0.lose_from(lost);
+    world.0.edit(|blocks| drop(blocks.split_off(&lost)));
     let found = check(&*world.read().expect("opens for reading")).expect("the store answers");
     assert_eq!(found.difference.expect("a difference").seq, acknowledged, "the mark knows better");
 
@@ -97,7 +97,7 @@ fn a_lost_tail_begins_a_new_log_and_is_said() {
 
     // Everything is lost but the marks.
     drop(log);
-    world.0.lose_from(Seq(1));
+    world.0.edit(|blocks| drop(blocks.split_off(&Seq(1))));
     let (log, third) = world.open();
     let former = FormerLog { id: second.log, last: Seq::NONE, acknowledged: next, size: 0, root: EMPTY_ROOT };
     assert_eq!(third.found, Found::LostTail(former));
@@ -131,10 +131,14 @@ fn a_bad_record_hides_no_other_and_cannot_be_continued() {
     log.append(&[reaction(&app("bot"), events)]).expect("appended");
     let next = append(&mut *log);
     log.close().expect("closed");
-    world.0.damage(Seq(2), |block| {
-        let middle = block.len() / 2;
-        block[middle] ^= 1;
-    });
+    let flip = |at: fn(usize) -> usize| {
+        world.0.edit(|blocks| {
+            let block = blocks.get_mut(&Seq(2)).expect("there");
+            let at = at(block.len());
+            block[at] ^= 1;
+        });
+    };
+    flip(|length| length / 2);
     let reader = world.read().expect("opens for reading");
     let read = items(&*reader, Seq::NONE);
     let damaged = read.iter().filter_map(|item| item.as_ref().err()).map(|damage| (damage.seq, damage.whole_block));
@@ -142,11 +146,34 @@ fn a_bad_record_hides_no_other_and_cannot_be_continued() {
     assert_eq!(check(&*reader).expect("the store answers").difference.expect("a difference").seq, Seq(3));
     let Err(OpenError::Damaged { seq: Seq(3), .. }) = world.try_open(&options()) else { panic!("it must not be continued") };
 
-    world.0.damage(Seq(2), |block| block[30] ^= 1);
+    flip(|_| 30);
     let read = items(&*world.read().expect("opens for reading"), Seq::NONE);
     let damaged = read.iter().filter_map(|item| item.as_ref().err()).map(|damage| (damage.seq, damage.whole_block));
     assert_eq!((read.len(), damaged.collect::<Vec<_>>()), (3, vec![(Seq(2), true)]));
     assert_eq!(read[2].as_ref().expect("sound").header.seq, next);
+}
+
+#[test]
+fn a_block_that_is_missing_or_put_elsewhere_is_seen() {
+    type Edit = fn(&mut std::collections::BTreeMap<Seq, Vec<u8>>);
+    let edits: [(Edit, u64); 4] = [
+        (|blocks| drop(blocks.remove(&Seq(3))), 4),
+        (|blocks| drop(blocks.remove(&Seq(1))), 2),
+        (|blocks| drop(blocks.insert(Seq(3), blocks[&Seq(2)].clone())), 3),
+        (|blocks| drop(blocks.insert(Seq(9), blocks[&Seq(4)].clone())), 9),
+    ];
+    for (edit, seq) in edits {
+        let world = InMemory::new();
+        let (mut log, _) = world.open();
+        for _ in 0..3 {
+            append(&mut *log);
+        }
+        log.close().expect("closed");
+        world.0.edit(edit);
+        let report = check(&*world.read().expect("opens for reading")).expect("the store answers");
+        assert_eq!(report.difference.map(|difference| difference.seq), Some(Seq(seq)));
+        assert!(matches!(world.try_open(&options()), Err(OpenError::Damaged { seq: at, .. }) if at == Seq(seq)));
+    }
 }
 
 #[test]
@@ -159,7 +186,10 @@ fn a_record_of_a_newer_build_is_shown_or_needs_that_build() {
         log.append(&[reaction(&app("bot"), events)]).expect("appended");
         drop(log);
         // As if version 9 of the kind had been written.
-        world.0.damage(Seq(2), |bytes| *bytes = newer(bytes));
+        world.0.edit(|blocks| *blocks.get_mut(&Seq(2)).expect("there") = newer(&blocks[&Seq(2)]));
+        // Its leaf changed with it.
+        let report = check(&*world.read().expect("opens for reading")).expect("the store answers");
+        assert_eq!(report.difference.map(|difference| difference.seq), Some(Seq(3)));
         let read = items(&*world.read().expect("opens for reading"), Seq(3));
         let record = read[0].as_ref().expect("sound");
         assert_eq!((record.header.kind_version, record.header.kind), (9, kind.number()));
@@ -237,7 +267,7 @@ fn maximal_blocks_make_no_blob() {
     // Garbage is collected every millisecond: between any two appends.
     let (mut log, _) = SledLog::open_collecting(&world.path(), &clock, Entropy::os(), &options(), 1).expect("opens");
     // One record a block: 17 blocks fill a leaf and split it; the leaf is rewritten whole every tenth.
-    for _ in 0..3 {
+    for _ in 0..6 {
         for _ in 0..40 {
             log.append(&[reaction(&app("bot"), vec![samples::text(PAYLOAD_MAX - 4)])]).expect("appended");
         }
@@ -247,10 +277,10 @@ fn maximal_blocks_make_no_blob() {
         }
     }
     let reader = log.reader();
-    assert_eq!((reader.stored().blobs, reader.stored().records), (0, 1 + 3 * 120));
+    assert_eq!((reader.stored().blobs, reader.stored().records), (0, 1 + 6 * 120));
     Box::new(log).close().expect("closed");
     drop(reader);
     let reader = world.read().expect("opens for reading");
     assert_eq!(reader.stored().blobs, 0);
-    assert_eq!(sound(&*reader).records, 361);
+    assert_eq!(sound(&*reader).records, 721);
 }

@@ -17,7 +17,7 @@ use wharfinger::clock::{Clock, Entropy};
 use wharfinger::events::check::check;
 use wharfinger::events::kinds::daemon::IncarnationStopped;
 use wharfinger::events::kinds::step::StepExplained;
-use wharfinger::events::log::{EventLog, LogReader, OpenOptions, Opened};
+use wharfinger::events::log::{Acknowledged, EventLog, OpenOptions, Opened};
 use wharfinger::events::record::{Draft, Event, Reaction};
 use wharfinger::events::sled_log::SledLog;
 use wharfinger::events::tree::{Tree, TreeHead};
@@ -45,29 +45,17 @@ fn reaction(subject: &str, bytes: usize, records: usize) -> Reaction {
     Reaction { subject, time_us: 0, rules: 1, settings: Seq(1), drafts: vec![Draft::input(event); records] }
 }
 
-/// What the log promised at some point: everything up to that record is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Promise {
-    log: LogId,
-    head: Seq,
-    tree: TreeHead,
+/// As it is noted in the recording.
+fn note(promise: Acknowledged) {
+    let Acknowledged { log, head, tree } = promise;
+    recorder::acknowledged(&[&log.0[..], &head.0.to_le_bytes(), &tree.size.to_le_bytes(), &tree.root].concat());
 }
 
-impl Promise {
-    fn of(reader: &dyn LogReader) -> Self {
-        Self { log: reader.id(), head: reader.head(), tree: reader.tree() }
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        [&self.log.0[..], &self.head.0.to_le_bytes(), &self.tree.size.to_le_bytes(), &self.tree.root].concat()
-    }
-
-    fn read(bytes: &[u8]) -> Self {
-        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        let root = bytes[32..].try_into().expect("thirty-two bytes");
-        let log = LogId(bytes[..16].try_into().expect("sixteen bytes"));
-        Self { log, head: Seq(number(16)), tree: TreeHead { size: number(24), root } }
-    }
+fn noted(bytes: &[u8]) -> Acknowledged {
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let root = bytes[32..].try_into().expect("thirty-two bytes");
+    let log = LogId(bytes[..16].try_into().expect("sixteen bytes"));
+    Acknowledged { log, head: Seq(number(16)), tree: TreeHead { size: number(24), root } }
 }
 
 /// The child's part; does nothing in a test run.
@@ -81,13 +69,13 @@ fn workload() {
     for life in 0..4 {
         let (mut log, _) = open(&folder.join("root"), &options).expect("opens");
         let reader = log.reader();
-        recorder::acknowledged(&Promise::of(&*reader).bytes());
+        note(reader.acknowledged());
         for round in 0..8 {
             let small = [reaction("app/acme/bot", 0, 1 + round), reaction("app/acme/bee", 200, 2)];
             // Now and then a reaction of several blocks.
             let large = [reaction("app/acme/cat", 9_000, 2 + life * 2)];
             log.append(if round % 4 == 3 { &large } else { &small }).expect("appended");
-            recorder::acknowledged(&Promise::of(&*reader).bytes());
+            note(reader.acknowledged());
         }
         if life % 2 == 0 {
             log.close().expect("closed");
@@ -109,7 +97,7 @@ fn recorded(folder: &Path, extra_sync: bool) -> Vec<Call> {
 }
 
 /// Opens an image and compares it with what was promised.
-fn verify(root: &Path, promised: Option<Promise>) -> Result<(), String> {
+fn verify(root: &Path, promised: Option<Acknowledged>) -> Result<(), String> {
     let (mut log, opened) = open(root, &options())?;
     let reader = log.reader();
     if let Some(difference) = check(&*reader).map_err(|error| error.to_string())?.difference {
@@ -143,7 +131,7 @@ fn cut(calls: &[Call], unsynced: Unsynced, strict_names: bool, chosen: impl Fn(u
     let (mut wrong, mut points) = (Vec::new(), 0);
     for (number, call) in calls.iter().enumerate() {
         disk.apply(call);
-        promised = call.acknowledged().map(Promise::read).or(promised);
+        promised = call.acknowledged().map(noted).or(promised);
         if chosen(number, call) {
             points += 1;
             let image = temporary();
