@@ -159,10 +159,10 @@ pub enum OpenError {
         /// What is wrong.
         what: String,
     },
-    /// A newer build wrote records that decide: serve reads, do not act.
-    #[error("record {seq} decides and is of a newer build{}", .written_by.as_ref().map(|version| format!(" (the log was last written by {version})")).unwrap_or_default())]
+    /// A newer build wrote what must be understood to go on: serve reads, do not act.
+    #[error("a newer build is needed from record {seq} on{}", .written_by.as_ref().map(|version| format!(" (the log was last written by {version})")).unwrap_or_default())]
     NeedsVersion {
-        /// The first such record.
+        /// The first record that decides and is not known; [`Seq::NONE`] when it is something else in the store.
         seq: Seq,
         /// The version that the last `IncarnationStarted` names.
         written_by: Option<String>,

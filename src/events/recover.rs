@@ -28,7 +28,7 @@ pub(super) struct Recovered {
     pub(super) tree: Tree,
     /// The first thing that is wrong.
     pub(super) damage: Option<(Seq, String)>,
-    /// The first record that decides and that this build does not know.
+    /// The first record that decides and that this build does not know; [`Seq::NONE`] when it is no record.
     pub(super) newer: Option<Seq>,
     /// The daemon's version by the last `IncarnationStarted`.
     pub(super) written_by: Option<String>,
@@ -58,6 +58,9 @@ pub(super) fn recover(store: &dyn Store) -> io::Result<Recovered> {
         walk.block(key, bytes);
         ControlFlow::Continue(())
     })?;
+    if walk.newer.is_none() && store.needs_newer()? {
+        walk.newer = Some(Seq::NONE);
+    }
     if walk.last_following > 0 {
         walk.damaged(walk.last, "the last reaction is not whole");
     }

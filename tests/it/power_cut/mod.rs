@@ -168,10 +168,10 @@ fn a_power_cut_loses_nothing_that_was_acknowledged() {
     let folder = temporary();
     let calls = recorded(folder.path(), true);
     for (unsynced, strict_names, step) in [
-        (Unsynced::Lost, false, 2),
-        (Unsynced::Lost, true, 3),
-        (Unsynced::Torn(1), false, 3),
-        (Unsynced::Torn(2), true, 3),
+        (Unsynced::Lost, false, 3),
+        (Unsynced::Lost, true, 4),
+        (Unsynced::Torn(1), false, 4),
+        (Unsynced::Torn(2), true, 4),
         (Unsynced::Kept, false, 9),
     ] {
         let (wrong, points) = cut(&calls, unsynced, strict_names, |number, _| number % step == 0);
