@@ -7,13 +7,12 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use super::assemble::{Commit, Position, assemble};
 use super::index::Index;
 use super::kinds::daemon::{LogRestarted, RestartReason};
-use super::log::{
-    Acknowledged, AppendError, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize, Visit, each_item,
-};
+use super::log::{Acknowledged, AppendError, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize};
 use super::marks::{CEILING_AHEAD, Ceiling, Mark, Marks};
 use super::record::{Draft, Event, Reaction, Record};
 use super::recover::{Recovered, recover};
 use super::store::Store;
+use super::stored::{Visit, each_item};
 use super::tree::Tree;
 use crate::clock::{Clock, Entropy};
 use crate::ids::{LogId, Seq, Subject};

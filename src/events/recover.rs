@@ -9,10 +9,11 @@ use super::codec;
 use super::frame::{Frame, FrameBody, FrameError};
 use super::index::Index;
 use super::kinds::daemon::FormerLog;
-use super::log::{Fault, Found};
+use super::log::Found;
 use super::marks::{CEILING_AHEAD, Mark, Marks, SEQ_END};
 use super::record::{Event, Kind};
 use super::store::Store;
+use super::stored::Fault;
 use super::tree::{EMPTY_ROOT, Tree, TreeHead};
 use crate::ids::{LogId, Seq, Subject};
 

@@ -105,7 +105,7 @@ fn verify(root: &Path, promised: Option<Acknowledged>) -> Result<(), String> {
     }
     let Some(promised) = promised else { return Ok(()) };
     let mut tree = Tree::default();
-    let keep = &mut |item: wharfinger::events::log::Item| {
+    let keep = &mut |item: wharfinger::events::stored::Item| {
         tree.push(item.expect("the check found no difference").leaf);
         if tree.size() < promised.tree.size { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
