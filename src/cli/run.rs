@@ -35,7 +35,7 @@ pub struct Args {
 /// When the daemon cannot start, or a part of it fails for good.
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let settings = args.settings.settings()?;
-    telemetry::start(&settings.telemetry, super::output::stderr_is_terminal())
+    telemetry::start(&settings.telemetry, super::output::is_terminal())
         .map_err(|error| CliError::input(format!("telemetry.filter: {error}"), "wharf config default shows one"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CliError::refused("no runtime can be made", "free some threads or files").because(error))?;
@@ -74,14 +74,15 @@ async fn daemon(args: &Args, settings: Settings) -> Result<ExitCode, CliError> {
 }
 
 fn gateway(settings: &Gateway, answer_bytes: u64) -> Result<GatewayClient, CliError> {
-    GatewayClient::new(settings, answer_bytes).map_err(|bad| CliError::input(bad.to_string(), "wharf config default prints what is allowed"))
+    GatewayClient::new(settings, answer_bytes)
+        .map_err(|bad| CliError::input(bad.to_string(), "wharf config default prints what is allowed"))
 }
 
 /// Binds a listener, and says where it is: the port may have been left to the system.
 pub(super) async fn bind(key: &str, address: &str) -> Result<TcpListener, CliError> {
-    let listener = TcpListener::bind(address).await.map_err(|error| {
-        CliError::refused(format!("{key} = \"{address}\": {error}"), "free the port, or set another").because(error)
-    })?;
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| CliError::refused(format!("{key} = \"{address}\": {error}"), "free the port, or set another").because(error))?;
     let address = listener.local_addr()?;
     tracing::info!(listener = key, %address, "listening");
     Ok(listener)

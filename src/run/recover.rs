@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 use crate::app::react::committed;
 use crate::app::rules::Rules;
 use crate::app::state::App;
-use crate::events::log::{Body, LogReader};
+use crate::events::log::LogReader;
 use crate::events::record::{Event, Record};
+use crate::events::stored::Body;
 use crate::ids::{AppId, Seq, Subject};
 
 /// What a replay gives.
@@ -50,7 +51,9 @@ pub fn recover(reader: &dyn LogReader) -> Result<Recovered, NotRecovered> {
         let step = match item {
             Ok(stored) => {
                 let (seq, rules) = (stored.header.seq, stored.header.rules);
-                match (stored.body, Rules::of(rules)) {
+                // What the log says of itself was decided under no rules, and nothing is planned for the daemon's own subject.
+                let daemon = matches!(stored.header.subject, Subject::Daemon(_));
+                match (stored.body, Rules::of(rules).or(daemon.then_some(Rules::CURRENT))) {
                     (Body::Known(event), Some(rules)) => {
                         recovered.take(Record { header: stored.header, event }, rules);
                         Ok(())
