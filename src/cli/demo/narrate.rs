@@ -59,7 +59,9 @@ impl Narrator {
                 self.records += 1;
                 if let Body::Known(event) = &stored.body {
                     *self.by_kind.entry(event.kind().name()).or_default() += 1;
-                    if let Some(sentence) = self.sentence(event) {
+                    // An incarnation is told once, not for each subject that learns of it.
+                    let again = matches!((event, &stored.header.subject), (Event::IncarnationStarted(_), Subject::App(_)));
+                    if let Some(sentence) = self.sentence(event).filter(|_| !again) {
                         let seconds = (stored.header.time_us - self.begun_us).max(0) / 100_000;
                         let subject = match &stored.header.subject {
                             Subject::App(app) => app.to_string(),
