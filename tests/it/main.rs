@@ -1,4 +1,5 @@
 //! The only integration test binary.
 
 mod power_cut;
+mod stories;
 mod tidy;
