@@ -91,6 +91,7 @@ impl Incarnation {
             reader: Arc::clone(&reader),
             log_failure: thread.failure(),
             states: recovered.states,
+            broken: recovered.broken,
             started,
             settings_seq,
             cluster: outside.cluster.clone(),
