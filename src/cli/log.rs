@@ -17,16 +17,16 @@ use crate::events::sled_log::SledLog;
 use crate::events::stored::{Body, Item};
 use crate::ids::{Seq, Subject, shown};
 
-/// How records are printed.
+/// How a command's answer is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// A line a record, for people
+    /// For people
     Text,
-    /// A JSON document a line
+    /// For programs, a JSON document a line
     Json,
 }
 
-/// Print what happened, in order.
+/// Print what happened, in order, a line a record.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// app/ORG/NAME or daemon/INSTANCE, or a part that only one has
@@ -44,7 +44,7 @@ pub struct Args {
     /// Of this kind alone, for example PodSeen
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
-    /// How
+    /// How it is printed
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
 }
