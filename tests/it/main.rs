@@ -1,4 +1,7 @@
 //! The only integration test binary.
 
+mod contract;
 mod power_cut;
+mod real_nodes;
+mod support;
 mod tidy;

@@ -56,7 +56,7 @@ impl Inner {
             object["metadata"] = Value::Object(Map::new());
         }
         if object["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
-            return Err(Refusal::bad_request("resourceVersion should not be set on objects to be created"));
+            return Err(Refusal::unsorted("resourceVersion should not be set on objects to be created"));
         }
         let metadata = &mut object["metadata"];
         if let Some(namespace) = &call.namespace {
