@@ -40,6 +40,12 @@ impl Clock {
         Self::starting_at(started_us, false)
     }
 
+    /// The wall clock now, for a command that measures times against it; the daemon's times are log times.
+    #[must_use]
+    pub fn wall_now_us() -> i64 {
+        wall_us()
+    }
+
     fn starting_at(started_us: i64, real: bool) -> Self {
         Self(Arc::new(ClockInner { started: now(), started_us, floor_us: AtomicI64::new(started_us), real }))
     }

@@ -10,5 +10,6 @@ pub mod gateway;
 pub mod http;
 pub mod ids;
 pub mod kube;
+pub mod run;
 pub mod sim;
 pub mod telemetry;

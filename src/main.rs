@@ -1,5 +1,7 @@
 //! The `wharf` binary: parses the command line and calls the library.
 
-fn main() -> std::process::ExitCode {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
     wharfinger::cli::main()
 }

@@ -38,6 +38,8 @@ pub(super) struct Work {
     pub(super) attempts: u32,
     /// Tries so far.
     tries: u32,
+    /// One of them may have been carried out: given up, the outcome is unknown whatever the last answer said.
+    doubtful: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -83,7 +85,7 @@ impl ClusterHandle {
     }
 
     fn send(&self, app: &AppId, id: RecordId, what: What, lane: Lane) {
-        let work = Work { app: app.clone(), id, what, since_us: self.clock.now_us(), attempts: 0, tries: 0 };
+        let work = Work { app: app.clone(), id, what, since_us: self.clock.now_us(), attempts: 0, tries: 0, doubtful: false };
         let _ = self.actor.cast(Message::Submit(Box::new(work), lane));
     }
 
@@ -180,7 +182,7 @@ impl ClusterState {
     fn revoke(&mut self, _app: &AppId, step: Seq) {
         if let Some(entry) = self.queue.revoke(step.0) {
             // One that was tried before and may have been carried out cannot be said to be unsent.
-            let outcome = if entry.work.attempts == 0 { Outcome::Revoked } else { Outcome::Unknown };
+            let outcome = if entry.work.doubtful { Outcome::Unknown } else { Outcome::Revoked };
             self.settle(&entry.work, outcome, None);
         } else if self.known.contains(&step) {
             self.revoked.insert(step);
@@ -197,7 +199,8 @@ impl ClusterState {
         }
         entry.work.attempts = tried.attempts;
         entry.work.tries += 1;
-        if let Answer::RetryLater { after_us, slow_down, .. } = &tried.answer {
+        if let Answer::RetryLater { after_us, slow_down, doubtful } = &tried.answer {
+            entry.work.doubtful |= *doubtful;
             let now_us = self.clock.now_us();
             let pause_us = after_us.unwrap_or_else(|| backoff(entry.work.tries, seq.0));
             let until = unsigned(now_us).saturating_add(pause_us);
@@ -214,7 +217,12 @@ impl ClusterState {
             }
         }
         self.queue.done(entry.id);
-        self.settle(&entry.work, tried.answer.outcome(), Some(tried));
+        let outcome = match tried.answer.outcome() {
+            Outcome::Unsent if entry.work.doubtful => Outcome::Unknown,
+            Outcome::Unsent if self.revoked.contains(&seq) => Outcome::Revoked,
+            outcome => outcome,
+        };
+        self.settle(&entry.work, outcome, Some(tried));
     }
 
     /// Posts the one outcome.

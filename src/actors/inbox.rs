@@ -44,7 +44,7 @@ pub(super) struct Taken {
     /// Whether anything but quiet news is among them.
     pub(super) loud: bool,
     /// Held until the reaction is durable, so that admission bounds what is queued and under way.
-    permits: Vec<OwnedSemaphorePermit>,
+    _places: Vec<OwnedSemaphorePermit>,
 }
 
 impl Inbox {
@@ -122,6 +122,6 @@ impl Inbox {
         }
         let loud = drafts.len() > quiet;
         drafts.extend(self.quiet.listed.iter().cloned().map(Draft::input));
-        Taken { drafts, loud, permits: std::mem::take(&mut self.permits) }
+        Taken { drafts, loud, _places: std::mem::take(&mut self.permits) }
     }
 }

@@ -180,7 +180,9 @@ impl Registry {
             return;
         }
         for (app, slot) in &mut slots.by_app {
-            if slot.state.hosts.values().any(|host| host.is_on(&seen.node)) {
+            // A node that is fine is not worth a record, unless it was not before.
+            let news = seen.ready != NodeReady::Ready || slot.state.nodes.contains_key(&seen.node);
+            if news && slot.state.hosts.values().any(|host| host.is_on(&seen.node)) {
                 slot.inbox.take_in(Fact::Node(seen.clone()));
                 self.wake(app, slot);
             }

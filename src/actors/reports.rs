@@ -11,8 +11,9 @@ use crate::app::state::{App, HeldVerdict};
 use crate::app::words::why_failed;
 use crate::events::kinds::tail::TailOf;
 use crate::events::kinds::verdict::Verdict;
-use crate::events::log::{Body, LogReader};
+use crate::events::log::LogReader;
 use crate::events::record::Event;
+use crate::events::stored::Body;
 use crate::gateway::{Beat, Outbox, Report, ReportState, WHY_CHARS};
 use crate::ids::{AppId, HostName, Seq, Subject};
 

@@ -25,8 +25,9 @@ use crate::app::state::App;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::events::kinds::daemon::{IncarnationStopped, PlanSettings, Quarantined};
-use crate::events::log::{Body, LogReader};
+use crate::events::log::LogReader;
 use crate::events::record::{Draft, Event, Reaction, Record};
+use crate::events::stored::Body;
 use crate::gateway::{Gateway, Outbox, SourceStore};
 use crate::ids::{AppId, RecordId, Seq, Subject, Word};
 use crate::kube::decode::{Nodes, Pods};
@@ -163,6 +164,13 @@ impl Daemon {
     /// Waits until it ends by itself.
     pub async fn ended(&mut self) -> Ended {
         (&mut self.ended).await.unwrap_or_else(|_| Ended::PartFailed("the supervisor is gone".to_owned()))
+    }
+
+    /// Ends at once, in the middle of whatever goes on.
+    pub async fn kill(self) {
+        self.registry.close();
+        self.supervisor.kill();
+        let _ = self.supervising.await;
     }
 
     /// Ends in order: takes in nothing more, lets what is under way come back and be recorded, then stops every actor.

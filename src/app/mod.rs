@@ -6,6 +6,7 @@ pub mod plan;
 pub mod react;
 pub mod report;
 pub mod rules;
+pub mod show;
 pub mod state;
 pub mod table;
 pub mod words;

@@ -1,13 +1,20 @@
 //! `wharf log`: what happened, in order, a line a record. Knows records as a reader gives them, not where they are stored.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::words;
+use crate::clock::Clock;
+use crate::events::log::{LogReader, OpenError};
 use crate::events::record::{Event, Header, Kind, Role};
+use crate::events::sled_log::SledLog;
+use crate::events::stored::{Body, Item};
 use crate::ids::{Seq, Subject, shown};
 
 /// How records are printed.
@@ -170,6 +177,75 @@ fn the_end(text: &str, now_us: i64) -> Result<Until, CliError> {
         )
     })?;
     Ok(Until::TimeUs(time.as_microsecond()))
+}
+
+/// Opens the log of a data folder for reading: the folder itself, or its `log`.
+///
+/// # Errors
+/// When there is none, or it is held by a running daemon.
+pub fn open(dir: &Path) -> Result<Arc<dyn LogReader>, CliError> {
+    let inner = dir.join("log");
+    let dir = if inner.is_dir() { inner } else { dir.to_path_buf() };
+    SledLog::open_for_reading(&dir).map_err(|error| {
+        let at = shown(&dir.display().to_string(), 200);
+        let advice = match &error {
+            OpenError::Held => "a daemon holds it: stop that daemon, or copy the folder",
+            OpenError::Missing => "--dir names the data folder",
+            OpenError::ReadOnly(_) => "the store writes a lock when it is opened: copy the folder to where that is allowed",
+            OpenError::Full(_) | OpenError::Damaged { .. } | OpenError::NeedsVersion { .. } | OpenError::Io(_) => "",
+        };
+        CliError::refused(format!("{at}: {error}"), advice).because(error)
+    })
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the log cannot be read, or the filter names nothing.
+pub fn run(args: &Args) -> Result<ExitCode, CliError> {
+    let reader = open(&args.dir)?;
+    let filter = Filter::of(args, &reader.subjects(), Clock::wall_now_us())?;
+    let mut out = super::output::stdout();
+    let mut failed = None;
+    let mut visit = |item: Item| {
+        let printed = match item {
+            Ok(stored) => match filter.take(&stored.header) {
+                Take::End => return ControlFlow::Break(()),
+                Take::No => return ControlFlow::Continue(()),
+                Take::Yes => print(&mut out, args.format, &stored.header, said(&stored.body)),
+            },
+            Err(damage) => {
+                super::output::note(&format!("wharf: {damage}"));
+                Ok(())
+            }
+        };
+        match printed {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    let read = match &filter.subject {
+        Some(subject) => reader.subject(subject, filter.from, &mut visit),
+        None => reader.scan(filter.from, &mut visit),
+    };
+    read.map_err(|error| CliError::refused(error.to_string(), "look at the disk").because(error))?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn said(body: &Body) -> Said<'_> {
+    match body {
+        Body::Known(event) => Said::Event(event),
+        Body::Opaque(_) => Said::Newer,
+        Body::NeedsVersion(_) => Said::NeedsVersion,
+        Body::Withheld => Said::Withheld,
+    }
 }
 
 /// Prints one record.

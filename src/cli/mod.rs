@@ -3,11 +3,14 @@
 //! Exit codes: 0 done, 1 the answer is no, 2 usage or unreadable input, 3 the other side or the disk refused or is not there.
 
 pub mod config;
+pub mod demo;
 pub mod error;
 pub mod log;
 pub mod output;
 pub mod plan;
+pub mod run;
 pub mod status;
+pub mod verify;
 pub mod words;
 
 use std::ffi::OsString;
@@ -30,8 +33,13 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Args),
+    Demo(demo::Args),
     Config(config::Args),
+    Log(log::Args),
     Status(status::Args),
+    Verify(verify::Args),
+    Plan(plan::Args),
 }
 
 /// What the commands are for, in the order of the help. One that is not built in is not shown.
@@ -46,10 +54,10 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// Parses the process's arguments and runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
-    run(std::env::args_os())
+    dispatch(std::env::args_os())
 }
 
-fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let parsed = command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -60,8 +68,13 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let done = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Config(args) => config::run(&args),
+        Command::Log(args) => log::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Plan(args) => plan::run(&args),
     };
     done.unwrap_or_else(|error| error.tell(cli.verbose))
 }

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Write};
+use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
+
+use super::error::CliError;
 
 use crate::app::table::{HostRow, Life, Limits, Move, Wanted, What, Why, moves};
 use crate::config::Plan;
@@ -77,6 +80,22 @@ pub enum PlanError {
     /// The input or output broke.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+/// Answer the planner's questions: JSON lines on stdin, one JSON line out for each.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+/// Runs the command.
+///
+/// # Errors
+/// At the first line that is no question.
+pub fn run(_args: &Args) -> Result<ExitCode, CliError> {
+    match answer_lines(std::io::stdin().lock(), super::output::stdout()) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(PlanError::Io(error)) => Err(error.into()),
+        Err(error @ PlanError::Unreadable { .. }) => Err(CliError::input(error.to_string(), "a question is {now, wanted, hosts}")),
+    }
 }
 
 /// Answers each line of `input` with one line on `output`.

@@ -11,6 +11,8 @@ use crate::ids::shown;
 pub enum Cluster {
     /// One with nodes, whose pods reach us over a network.
     Real,
+    /// The same with its API server on this machine's loopback: its pods may be here too.
+    OnThisMachine,
     /// The embedded one of `wharf demo`, in this process.
     Embedded,
 }
@@ -53,7 +55,7 @@ fn required(settings: &Settings, cluster: Cluster, faults: &mut Vec<String>) {
         ("pod.scratch_size", &settings.pod.scratch_size),
         ("pod.ephemeral_storage", &settings.pod.ephemeral_storage),
     ];
-    let real = real.iter().filter(|_| cluster == Cluster::Real);
+    let real = real.iter().filter(|_| cluster != Cluster::Embedded);
     for (key, value) in always.iter().chain(real).chain(&sizes) {
         if value.is_empty() {
             faults.push(format!("{key} is empty: it has to be set"));
@@ -78,6 +80,7 @@ fn listeners(settings: &Settings, cluster: Cluster, faults: &mut Vec<String>) {
     }
     if let Ok(sources) = listen_address(&settings.sources.listen)
         && sources.ip().is_loopback()
+        && cluster == Cluster::Real
     {
         faults.push(format!("sources.listen = \"{sources}\": no pod reaches a loopback address; 0.0.0.0:{} would do", sources.port()));
     }
@@ -204,6 +207,14 @@ mod tests {
         inside.sources.url = "http://wharf.prod.svc:7071".to_owned();
         inside.pod.resolvers = vec!["10.96.0.10".to_owned()];
         assert!(check(&inside, Cluster::Real).is_ok(), "the cluster's own resolver knows it");
+    }
+
+    #[test]
+    fn a_cluster_on_this_machine_may_have_its_pods_here() {
+        let mut here = usable();
+        here.sources.listen = "127.0.0.1:0".to_owned();
+        assert!(check(&here, Cluster::Real).is_err());
+        assert!(check(&here, Cluster::OnThisMachine).is_ok());
     }
 
     #[test]

@@ -225,16 +225,13 @@ fn is_service_link(variable: &str) -> bool {
         || variable.split_once("_PORT_").is_some_and(|(_, rest)| port(rest))
 }
 
-/// Where a kubeconfig is when no setting says so: `KUBECONFIG`'s first file, else `~/.kube/config` if it is there; `None` means
-/// in-cluster. A `KUBECONFIG` that points nowhere is given back as it is, so that it becomes an error and not another cluster.
+/// What the process's surroundings say of a cluster: the variables `KUBECONFIG`, `HOME` and `KUBERNETES_SERVICE_HOST`.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-pub fn kubeconfig_of_process() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("KUBECONFIG").filter(|named| !named.is_empty()) {
-        return std::env::split_paths(&named).next();
-    }
-    let home = PathBuf::from(std::env::var_os("HOME")?);
-    Some(home.join(".kube/config")).filter(|file| file.is_file())
+pub fn cluster_variables() -> (Option<String>, Option<PathBuf>, bool) {
+    let kubeconfig = std::env::var_os("KUBECONFIG").map(|named| named.to_string_lossy().into_owned());
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    (kubeconfig, home, std::env::var_os("KUBERNETES_SERVICE_HOST").is_some())
 }
 
 #[cfg(test)]

@@ -7,13 +7,12 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use super::assemble::{Commit, Position, assemble};
 use super::index::Index;
 use super::kinds::daemon::{LogRestarted, RestartReason};
-use super::log::{
-    Acknowledged, AppendError, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize, Visit, each_item,
-};
+use super::log::{Acknowledged, AppendError, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize};
 use super::marks::{CEILING_AHEAD, Ceiling, Mark, Marks};
 use super::record::{Draft, Event, Reaction, Record};
 use super::recover::{Recovered, recover};
 use super::store::Store;
+use super::stored::{Visit, each_item};
 use super::tree::Tree;
 use crate::clock::{Clock, Entropy};
 use crate::ids::{LogId, Seq, Subject};
@@ -84,11 +83,12 @@ impl<S: Store> Engine<S> {
     /// Opens a log for writing; where a log id begins, its first record is appended.
     pub(super) fn open(store: S, clock: &Clock, entropy: Entropy, options: &OpenOptions) -> Result<(Self, Opened), OpenError> {
         let recovered = recover(&store).map_err(open_error)?;
-        if let Some((seq, what)) = recovered.damage {
-            return Err(OpenError::Damaged { seq, what });
-        }
+        // First, because what a newer build keeps otherwise can look like damage.
         if let Some(seq) = recovered.newer {
             return Err(OpenError::NeedsVersion { seq, written_by: recovered.written_by });
+        }
+        if let Some((seq, what)) = recovered.damage {
+            return Err(OpenError::Damaged { seq, what });
         }
         // What was read may be in the page cache alone, written by a life that ended before its sync: from here on it is acted on.
         store.sync().map_err(open_error)?;

@@ -207,6 +207,10 @@ impl Store for MemStore {
         Ok(())
     }
 
+    fn needs_newer(&self) -> io::Result<bool> {
+        Ok(false)
+    }
+
     fn size(&self) -> io::Result<StoredSize> {
         let bytes = self.disk.disk().blocks.values().map(|block| block.len() as u64).sum();
         Ok(StoredSize { bytes, ..StoredSize::default() })

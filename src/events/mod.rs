@@ -15,6 +15,7 @@ pub mod record;
 mod recover;
 pub mod sled_log;
 mod store;
+pub mod stored;
 #[cfg(test)]
 mod tests;
 pub mod tree;

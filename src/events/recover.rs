@@ -9,10 +9,11 @@ use super::codec;
 use super::frame::{Frame, FrameBody, FrameError};
 use super::index::Index;
 use super::kinds::daemon::FormerLog;
-use super::log::{Fault, Found};
+use super::log::Found;
 use super::marks::{CEILING_AHEAD, Mark, Marks, SEQ_END};
 use super::record::{Event, Kind};
 use super::store::Store;
+use super::stored::Fault;
 use super::tree::{EMPTY_ROOT, Tree, TreeHead};
 use crate::ids::{LogId, Seq, Subject};
 
@@ -28,7 +29,7 @@ pub(super) struct Recovered {
     pub(super) tree: Tree,
     /// The first thing that is wrong.
     pub(super) damage: Option<(Seq, String)>,
-    /// The first record that decides and that this build does not know.
+    /// The first record that decides and that this build does not know; [`Seq::NONE`] when it is no record.
     pub(super) newer: Option<Seq>,
     /// The daemon's version by the last `IncarnationStarted`.
     pub(super) written_by: Option<String>,
@@ -58,6 +59,9 @@ pub(super) fn recover(store: &dyn Store) -> io::Result<Recovered> {
         walk.block(key, bytes);
         ControlFlow::Continue(())
     })?;
+    if walk.newer.is_none() && store.needs_newer()? {
+        walk.newer = Some(Seq::NONE);
+    }
     if walk.last_following > 0 {
         walk.damaged(walk.last, "the last reaction is not whole");
     }

@@ -33,7 +33,8 @@ const COLLECT_EVERY_MS: u64 = 500;
 const LOCK_TRIES: u32 = 1_000;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
-/// The first byte of a block's key. Every other first byte is for what is not a block; this version writes none.
+/// The first byte of a block's key. Other small letters are for what may be ignored, capital ones for what must be understood;
+/// this version writes neither.
 const BLOCK_KEY: u8 = b'b';
 
 /// A log in a folder. See [`EventLog`].
@@ -281,9 +282,40 @@ impl Store for SledStore {
         self.marks.sync_data()
     }
 
+    fn needs_newer(&self) -> io::Result<bool> {
+        self.db.range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
+    }
+
     fn size(&self) -> io::Result<StoredSize> {
         let bytes = self.db.size_on_disk().map_err(from_sled)?;
         let blobs = fs::read_dir(&self.blobs)?.count() as u64;
         Ok(StoredSize { bytes, blobs, ..StoredSize::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Subject;
+
+    #[test]
+    fn what_a_newer_build_stored_is_ignored_or_needs_that_build() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let open = || {
+            let options = OpenOptions::new(Subject::daemon("world").expect("a name"));
+            SledLog::open(folder.path(), &Clock::simulated(1), Entropy::os(), &options).map(|(_, opened)| opened.head)
+        };
+        let put = |key: &[u8]| {
+            let store = SledStore::open(folder.path(), lock(folder.path())?, true, COLLECT_EVERY_MS)?;
+            store.db.insert(key, &[1]).map_err(|error| engine::open_error(from_sled(error)))?;
+            store.sync().map_err(engine::open_error)
+        };
+        assert!(matches!(open(), Ok(Seq(1))));
+        put(b"a small letter").expect("stored");
+        put(b"zz").expect("stored");
+        assert!(matches!(open(), Ok(Seq(1))));
+        put(b"Tree at 7").expect("stored");
+        assert!(matches!(open(), Err(OpenError::NeedsVersion { seq: Seq::NONE, .. })));
+        assert!(SledLog::open_for_reading(folder.path()).is_ok());
     }
 }

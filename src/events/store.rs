@@ -30,6 +30,9 @@ pub(super) trait Store: Send + Sync + 'static {
     /// Returns when the written slots survive a power cut.
     fn sync_marks(&self) -> io::Result<()>;
 
+    /// Whether a newer build has stored something that must be understood to go on (docs/log-format.md, "The folder").
+    fn needs_newer(&self) -> io::Result<bool>;
+
     /// Bytes and blobs; the rest is counted above.
     fn size(&self) -> io::Result<StoredSize>;
 }

@@ -95,11 +95,22 @@ pub fn access(settings: &Kubernetes, surroundings: &Surroundings) -> Result<Acce
     }
 }
 
-/// Connects: nothing is sent yet. Gives the client and the namespace of all pods. Must be called inside a tokio runtime.
+/// A connection to the API server.
+#[derive(Clone)]
+pub struct Connected {
+    /// The client; nothing was sent yet.
+    pub client: Client,
+    /// The namespace of all pods.
+    pub namespace: String,
+    /// The API server is on this machine's loopback.
+    pub on_this_machine: bool,
+}
+
+/// Connects: nothing is sent yet. Must be called inside a tokio runtime.
 ///
 /// # Errors
 /// When the access is missing, unusable or unsafe.
-pub async fn connect(settings: &Kubernetes, surroundings: &Surroundings) -> Result<(Client, String), ConnectError> {
+pub async fn connect(settings: &Kubernetes, surroundings: &Surroundings) -> Result<Connected, ConnectError> {
     // Another part of the process may have installed it: that is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut config = match access(settings, surroundings)? {
@@ -119,8 +130,9 @@ pub async fn connect(settings: &Kubernetes, surroundings: &Surroundings) -> Resu
     if !is_dns_label(&namespace, 63) {
         return Err(ConnectError::Namespace(namespace));
     }
+    let on_this_machine = is_on_loopback(&config);
     let client = Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))?;
-    Ok((client, namespace))
+    Ok(Connected { client, namespace, on_this_machine })
 }
 
 async fn from_files(settings: &Kubernetes, paths: &[PathBuf]) -> Result<Config, ConnectError> {
@@ -139,6 +151,11 @@ async fn from_files(settings: &Kubernetes, paths: &[PathBuf]) -> Result<Config, 
     Config::from_custom_kubeconfig(merged.unwrap_or_default(), &options).await.map_err(failed(shown))
 }
 
+fn is_on_loopback(config: &Config) -> bool {
+    let host = config.cluster_url.host().unwrap_or("").trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
 fn safe(config: &Config) -> Result<(), ConnectError> {
     if config.accept_invalid_certs {
         return Err(ConnectError::Unverified);
@@ -147,9 +164,7 @@ fn safe(config: &Config) -> Result<(), ConnectError> {
     if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
         return Err(ConnectError::NoAuthority);
     }
-    let host = config.cluster_url.host().unwrap_or("").trim_matches(['[', ']']);
-    let is_loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    if config.cluster_url.scheme_str() != Some("https") && !is_loopback {
+    if config.cluster_url.scheme_str() != Some("https") && !is_on_loopback(config) {
         return Err(ConnectError::Plain(config.cluster_url.to_string()));
     }
     config.auth_info.token_file.as_ref().map_or(Ok(()), |path| usable_token(Path::new(path)))

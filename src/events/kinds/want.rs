@@ -72,7 +72,7 @@ pub struct WantRefused {
 pub struct EnvironmentFetched {
     /// For whom.
     pub host: HostName,
-    /// HMAC-SHA-256 of the file under a key of the data folder, first 16 bytes.
+    /// SHA-256 of a key of the data folder and the file, first 16 bytes: shows a change, and cannot be guessed without the key.
     pub digest: [u8; 16],
     /// How many variables.
     pub variables: u32,

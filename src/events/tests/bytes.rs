@@ -9,8 +9,8 @@ use super::world::*;
 use crate::events::block::Block;
 use crate::events::codec;
 use crate::events::frame::Frame;
-use crate::events::log::{Item, StoredRecord, each_item};
 use crate::events::record::Kind;
+use crate::events::stored::{Item, StoredRecord, each_item};
 use crate::ids::Seq;
 
 /// A block with a few records of several kinds, as stored.

@@ -68,7 +68,7 @@ fn subjects_are_found(world: &dyn World) {
     for from in [0, 30, 60, 1_000] {
         for name in ["bot", "bee", "cat", "nobody"] {
             let mut found = Vec::new();
-            let visit = &mut |item: crate::events::log::Item| {
+            let visit = &mut |item: crate::events::stored::Item| {
                 found.push(item.expect("sound").header);
                 ControlFlow::Continue(())
             };

@@ -193,7 +193,7 @@ fn a_record_of_a_newer_build_is_shown_or_needs_that_build() {
         let read = items(&*world.read().expect("opens for reading"), Seq(3));
         let record = read[0].as_ref().expect("sound");
         assert_eq!((record.header.kind_version, record.header.kind), (9, kind.number()));
-        assert_eq!(matches!(record.body, crate::events::log::Body::NeedsVersion(_)), decides);
+        assert_eq!(matches!(record.body, crate::events::stored::Body::NeedsVersion(_)), decides);
         match world.try_open(&options()) {
             Err(OpenError::NeedsVersion { seq: Seq(3), written_by }) => {
                 assert!(decides);

@@ -184,7 +184,9 @@ fn step_samples() -> Vec<StepIssued> {
         Step::ReadPod { host: host() },
         Step::ReadSecret { host: host() },
     ];
-    steps.map(|step| StepIssued { step, rule: word("wanted-and-absent") }).to_vec()
+    let purposes = [Purpose::Start, Purpose::Revive { counted: true }, Purpose::Revive { counted: false }, Purpose::Stop];
+    let issued = |(step, purpose): (Step, Purpose)| StepIssued { step, purpose, rule: word("wanted.absent") };
+    steps.into_iter().zip(purposes.into_iter().cycle()).map(issued).collect()
 }
 
 fn settled_samples() -> Vec<StepSettled> {
@@ -350,7 +352,6 @@ fn about_the_rest() -> Samples {
         cases(Event::Frozen, [Frozen { who: who() }]),
         cases(Event::Thawed, [Thawed { who: who() }]),
         cases(Event::RetryAsked, [RetryAsked { who: who(), host: host() }]),
-        cases(Event::RestartAsked, [RestartAsked { who: who(), host: host() }]),
         cases(Event::StopAsked, [StopAsked { who: who() }]),
     ]
     .concat()

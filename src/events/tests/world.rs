@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::clock::{Clock, Entropy};
 use crate::events::check::{Report, check};
-use crate::events::log::{Body, EventLog, Item, LogReader, OpenError, OpenOptions, Opened, StoredRecord};
+use crate::events::log::{EventLog, LogReader, OpenError, OpenOptions, Opened};
 use crate::events::mem_log::{MemDisk, MemLog};
 use crate::events::record::{Draft, Event, Reaction, Record};
 use crate::events::sled_log::SledLog;
+use crate::events::stored::{Body, Item, StoredRecord};
 use crate::ids::{Seq, Subject};
 
 pub(super) const START_US: i64 = 1_700_000_000_000_000;

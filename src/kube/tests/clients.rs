@@ -24,7 +24,7 @@ async fn said(text: &str, change: impl FnOnce(&mut Kubernetes)) -> String {
     change(&mut settings);
     let folder = folder.path().display().to_string();
     match connect(&settings, &Surroundings::default()).await {
-        Ok((_, namespace)) => format!("namespace {namespace}"),
+        Ok(connected) => format!("namespace {}", connected.namespace),
         Err(error) => error.to_string().replace(&folder, "FOLDER"),
     }
 }

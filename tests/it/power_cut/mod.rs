@@ -105,7 +105,7 @@ fn verify(root: &Path, promised: Option<Acknowledged>) -> Result<(), String> {
     }
     let Some(promised) = promised else { return Ok(()) };
     let mut tree = Tree::default();
-    let keep = &mut |item: wharfinger::events::log::Item| {
+    let keep = &mut |item: wharfinger::events::stored::Item| {
         tree.push(item.expect("the check found no difference").leaf);
         if tree.size() < promised.tree.size { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
@@ -168,10 +168,10 @@ fn a_power_cut_loses_nothing_that_was_acknowledged() {
     let folder = temporary();
     let calls = recorded(folder.path(), true);
     for (unsynced, strict_names, step) in [
-        (Unsynced::Lost, false, 2),
-        (Unsynced::Lost, true, 3),
-        (Unsynced::Torn(1), false, 3),
-        (Unsynced::Torn(2), true, 3),
+        (Unsynced::Lost, false, 3),
+        (Unsynced::Lost, true, 4),
+        (Unsynced::Torn(1), false, 4),
+        (Unsynced::Torn(2), true, 4),
         (Unsynced::Kept, false, 9),
     ] {
         let (wrong, points) = cut(&calls, unsynced, strict_names, |number, _| number % step == 0);

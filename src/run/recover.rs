@@ -1,0 +1,98 @@
+//! Replay: the states of all subjects, by the log alone. Folds, and sends nothing.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use crate::app::react::committed;
+use crate::app::rules::Rules;
+use crate::app::state::App;
+use crate::events::log::LogReader;
+use crate::events::record::{Event, Record};
+use crate::events::stored::Body;
+use crate::ids::{AppId, Seq, Subject};
+
+/// What a replay gives.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// The state of each app.
+    pub states: BTreeMap<AppId, App>,
+    /// Lives of the process so far.
+    pub incarnations: u64,
+    /// Log time of the last record.
+    pub last_us: i64,
+    /// Records folded.
+    pub records: u64,
+}
+
+/// Why a log cannot be folded: then nothing is acted on.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRecovered {
+    /// The store does not answer.
+    #[error("the log cannot be read: {0}")]
+    Unreadable(String),
+    /// A record cannot be read, or needs a newer build: what it decided is not known.
+    #[error("record {seq}: {why}")]
+    Record {
+        /// Which.
+        seq: Seq,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Replays the log.
+///
+/// # Errors
+/// At the first record that decides and cannot be folded.
+pub fn recover(reader: &dyn LogReader) -> Result<Recovered, NotRecovered> {
+    let mut recovered = Recovered::default();
+    let mut failed = None;
+    let read = reader.scan(Seq(1), &mut |item| {
+        let step = match item {
+            Ok(stored) => {
+                let (seq, rules) = (stored.header.seq, stored.header.rules);
+                // What the log says of itself was decided under no rules, and nothing is planned for the daemon's own subject.
+                let daemon = matches!(stored.header.subject, Subject::Daemon(_));
+                match (stored.body, Rules::of(rules).or(daemon.then_some(Rules::CURRENT))) {
+                    (Body::Known(event), Some(rules)) => {
+                        recovered.take(Record { header: stored.header, event }, rules);
+                        Ok(())
+                    }
+                    (Body::Opaque(_) | Body::Withheld, _) => Ok(()),
+                    (Body::Known(_), None) => Err((seq, format!("was decided under rules {rules}, which a newer version knows"))),
+                    (Body::NeedsVersion(_), _) => Err((seq, "decides, and a newer version wrote it".to_owned())),
+                }
+            }
+            Err(damage) => Err((damage.seq, damage.fault.to_string())),
+        };
+        match step {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(why) => {
+                failed = Some(why);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    read.map_err(|error| NotRecovered::Unreadable(error.to_string()))?;
+    match failed {
+        Some((seq, why)) => Err(NotRecovered::Record { seq, why }),
+        None => Ok(recovered),
+    }
+}
+
+impl Recovered {
+    fn take(&mut self, record: Record, rules: Rules) {
+        self.records += 1;
+        self.last_us = self.last_us.max(record.header.time_us);
+        if let Event::IncarnationStarted(started) = &record.event {
+            self.incarnations = self.incarnations.max(started.number);
+        }
+        if let Subject::App(app) = &record.header.subject {
+            let state = match self.states.get_mut(app) {
+                Some(state) => state,
+                None => self.states.entry(app.clone()).or_default(),
+            };
+            committed(state, rules, std::slice::from_ref(&record));
+        }
+    }
+}
