@@ -107,7 +107,7 @@ impl Inner {
             LogRead::Text(text) => Ok(Answer::text(200, cut(&text, number("tailLines"), number("limitBytes")))),
             LogRead::Waiting(_) | LogRead::NoPrevious | LogRead::Unreachable => {
                 let path = format!("/containerLogs/{}/{}/{container}", key.namespace, key.pod);
-                Err(Refusal::internal(&format!(
+                Err(Refusal::unsorted(&format!(
                     "Get \"https://192.0.2.2:10250{path}\": dial tcp 192.0.2.2:10250: connect: connection refused"
                 )))
             }
