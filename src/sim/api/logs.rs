@@ -1,4 +1,4 @@
-//! Where the API server gets a container's output from. The node implements it; a kubelet endpoint could.
+//! Where the API server gets a container's output from. The node implements it, and its kubelet endpoint serves it.
 
 /// What a node says to a request for a container's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +11,18 @@ pub enum LogRead {
     NoPrevious,
     /// The node does not answer.
     Unreachable,
+}
+
+impl LogRead {
+    /// Why a kubelet refuses to read this, answered with 400; `None` when it does not.
+    #[must_use]
+    pub fn refusal(&self, pod: &str, container: &str) -> Option<String> {
+        match self {
+            Self::Waiting(reason) => Some(format!("container {container:?} in pod {pod:?} is waiting to start: {reason}")),
+            Self::NoPrevious => Some(format!("previous terminated container {container:?} in pod {pod:?} not found")),
+            Self::Text(_) | Self::Unreachable => None,
+        }
+    }
 }
 
 /// Which container's output.

@@ -99,19 +99,15 @@ impl Inner {
         let source = self.logs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let previous = call.parameter("previous") == Some("true");
         let number = |name: &str| call.parameter(name).and_then(|text| text.parse().ok());
-        match source.map_or(LogRead::Unreachable, |source| source.read(&key, previous)) {
+        let read = source.map_or(LogRead::Unreachable, |source| source.read(&key, previous));
+        if let Some(why) = read.refusal(&call.name, &container) {
+            return Err(Refusal::bad_request(&why));
+        }
+        match read {
             LogRead::Text(text) => Ok(Answer::text(200, cut(&text, number("tailLines"), number("limitBytes")))),
-            LogRead::Waiting(reason) => {
-                let why = format!("container {container:?} in pod {:?} is waiting to start: {reason}", call.name);
-                Err(Refusal::bad_request(&why))
-            }
-            LogRead::NoPrevious => {
-                let why = format!("previous terminated container {container:?} in pod {:?} not found", call.name);
-                Err(Refusal::bad_request(&why))
-            }
-            LogRead::Unreachable => {
+            LogRead::Waiting(_) | LogRead::NoPrevious | LogRead::Unreachable => {
                 let path = format!("/containerLogs/{}/{}/{container}", key.namespace, key.pod);
-                Err(Refusal::internal(&format!(
+                Err(Refusal::unsorted(&format!(
                     "Get \"https://192.0.2.2:10250{path}\": dial tcp 192.0.2.2:10250: connect: connection refused"
                 )))
             }

@@ -179,6 +179,12 @@ impl Refusal {
         Self::new(500, "InternalError", message, json!({"causes": [{"message": message}]}))
     }
 
+    /// 500 of an error that the real server does not sort either.
+    #[must_use]
+    pub fn unsorted(message: &str) -> Self {
+        Self::new(500, "", message, Value::Null)
+    }
+
     /// 410 of an exact list that is too old.
     #[must_use]
     pub fn list_expired() -> Self {

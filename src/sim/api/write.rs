@@ -9,7 +9,7 @@ use super::call::Call;
 use super::decode::drop_unknown;
 use super::merge::{self, PatchKind};
 use super::read::key_of;
-use super::refusal::Refusal;
+use super::refusal::{Cause, Refusal};
 use super::resources::Resource;
 use super::rules::{list, text, validate_metadata, validate_metadata_update};
 use super::{Inner, State, admission, stamps};
@@ -56,7 +56,7 @@ impl Inner {
             object["metadata"] = Value::Object(Map::new());
         }
         if object["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
-            return Err(Refusal::bad_request("resourceVersion should not be set on objects to be created"));
+            return Err(Refusal::unsorted("resourceVersion should not be set on objects to be created"));
         }
         let metadata = &mut object["metadata"];
         if let Some(namespace) = &call.namespace {
@@ -96,6 +96,8 @@ impl Inner {
             return Err(Refusal::bad_request(&why));
         }
         let mut state = self.lock();
+        let current = state.store.get(&key_of(call)).ok_or_else(|| Refusal::not_found(call.resource, &call.name))?;
+        same_uid(call.resource, &call.name, current, &object["metadata"])?;
         let mut answer = self.replace(call, &mut state, object)?;
         answer.unknown = unknown;
         Ok(answer)
@@ -122,7 +124,8 @@ impl Inner {
         let resource = call.resource;
         let key = key_of(call);
         let current = state.store.get(&key).ok_or_else(|| Refusal::not_found(resource, &call.name))?.clone();
-        preconditions(resource, &call.name, &current, &object["metadata"])?;
+        same_version(resource, &call.name, &current, &object["metadata"])?;
+        let uid = text(&object, &["metadata", "uid"]).to_owned();
         let version = object["metadata"]["resourceVersion"].clone();
         keep_owned(&current, &mut object);
         if call.subresource == "status" {
@@ -143,6 +146,9 @@ impl Inner {
         let mut causes = validate_metadata(&object);
         object["metadata"]["resourceVersion"] = version;
         causes.extend(validate_metadata_update(resource, &current, &object));
+        if !uid.is_empty() && current["metadata"]["uid"] != *uid {
+            causes.push(Cause::invalid_text("metadata.uid", &uid, "field is immutable"));
+        }
         causes.extend((resource.validate)(&object));
         causes.extend((resource.validate_update)(&current, &object));
         if !causes.is_empty() {
@@ -188,8 +194,8 @@ fn keep_owned(current: &Value, object: &mut Value) {
     object["apiVersion"] = current["apiVersion"].clone();
 }
 
-/// The uid and resourceVersion that an update names have to be the object's.
-fn preconditions(resource: &Resource, name: &str, current: &Value, given: &Value) -> Result<(), Refusal> {
+/// The uid that an update names has to be the object's. To a patch it is a field that cannot be changed.
+fn same_uid(resource: &Resource, name: &str, current: &Value, given: &Value) -> Result<(), Refusal> {
     let known = &current["metadata"];
     let uid = text(given, &["uid"]);
     if !uid.is_empty() && known["uid"] != *uid {
@@ -201,6 +207,12 @@ fn preconditions(resource: &Resource, name: &str, current: &Value, given: &Value
         );
         return Err(Refusal::conflict(resource, name, &why));
     }
+    Ok(())
+}
+
+/// The resourceVersion that a write names has to be the object's.
+fn same_version(resource: &Resource, name: &str, current: &Value, given: &Value) -> Result<(), Refusal> {
+    let known = &current["metadata"];
     let version = text(given, &["resourceVersion"]);
     if !version.is_empty() && known["resourceVersion"] != *version {
         let why = "the object has been modified; please apply your changes to the latest version and try again";

@@ -36,6 +36,8 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) roster: Arc<Mutex<Roster>>,
     pub(super) logs: Arc<LogBook>,
+    /// The port of the kubelet that serves the logs.
+    pub(super) endpoint: Option<u16>,
     pub(super) hooks: Arc<dyn AppHooks>,
 }
 

@@ -88,7 +88,8 @@ impl Fleet {
         let names = self.shared.roster.lock().unwrap_or_else(PoisonError::into_inner).names();
         for name in names {
             let address = self.shared.roster.lock().unwrap_or_else(PoisonError::into_inner).address(&name);
-            while let Err(failed) = machine::register(&self.shared.requests, &name, &address, self.shared.clock.now_us()).await {
+            let (requests, endpoint) = (&self.shared.requests, self.shared.endpoint);
+            while let Err(failed) = machine::register(requests, &name, &address, endpoint, self.shared.clock.now_us()).await {
                 tracing::warn!(node = name, error = %failed, "node not registered");
                 tokio::time::sleep(RETRY).await;
             }

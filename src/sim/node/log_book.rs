@@ -19,16 +19,32 @@ impl LogBook {
     pub fn forget(&self, key: &LogKey) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
+
+    /// What each container of the pods of a name has printed, by its name: a kubelet is asked without a uid. A node that is cut
+    /// off may still have a former pod of the name; the one that can be read counts.
+    #[must_use]
+    pub fn of_name(&self, namespace: &str, pod: &str) -> BTreeMap<String, LogRead> {
+        let book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut containers = BTreeMap::new();
+        for (key, read) in book.iter().filter(|(key, _)| key.namespace == namespace && key.pod == pod) {
+            if *read != LogRead::Unreachable || !containers.contains_key(&key.container) {
+                containers.insert(key.container.clone(), read.clone());
+            }
+        }
+        containers
+    }
 }
 
 impl LogSource for LogBook {
     /// No container of the scripts has a former life.
     fn read(&self, key: &LogKey, previous: bool) -> LogRead {
         let book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match book.get(key) {
-            Some(LogRead::Unreachable) | None => LogRead::Unreachable,
-            Some(_) if previous => LogRead::NoPrevious,
-            Some(read) => read.clone(),
-        }
+        let read = book.get(key).cloned().unwrap_or(LogRead::Unreachable);
+        if previous { without_former(read) } else { read }
     }
+}
+
+/// What is read of a container's former life.
+pub(super) fn without_former(read: LogRead) -> LogRead {
+    if read == LogRead::Unreachable { read } else { LogRead::NoPrevious }
 }

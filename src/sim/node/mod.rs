@@ -5,6 +5,7 @@
 
 mod driver;
 mod fleet;
+mod kubelet;
 mod life;
 mod log_book;
 mod machine;
@@ -24,6 +25,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 pub use driver::AppHooks;
+pub use kubelet::{Identity, Kubelet};
 pub use life::Life;
 pub use log_book::LogBook;
 pub use machine::object as node_object;
@@ -56,12 +58,15 @@ pub struct NodeOptions {
     pub hooks: Arc<dyn AppHooks>,
     /// How long after its last word a node is marked unknown.
     pub unknown_after: Duration,
+    /// Where their logs are served, for an API server that is not embedded; without it the nodes have no endpoint.
+    pub kubelet: Option<Arc<Kubelet>>,
 }
 
 /// A fleet of nodes; it stops when this is dropped.
 pub struct Nodes {
     orders: mpsc::UnboundedSender<Order>,
     logs: Arc<LogBook>,
+    kubelet: Option<Arc<Kubelet>>,
     requests: Requests,
     namespace: String,
     unknown_after: Duration,
@@ -86,10 +91,19 @@ impl Nodes {
     #[must_use]
     pub fn start(options: NodeOptions) -> Self {
         let (orders, obeyed) = mpsc::unbounded_channel();
-        let logs = Arc::new(LogBook::default());
+        let kubelet = options.kubelet;
+        let logs = kubelet.as_ref().map_or_else(Arc::default, |kubelet| kubelet.logs());
         let requests = Requests::new(options.client);
-        let roster = Arc::new(Mutex::new(Roster::new(&options.names)));
-        let shared = Shared { requests: requests.clone(), clock: options.clock, roster, logs: logs.clone(), hooks: options.hooks };
+        let roster = Roster::new(&options.names);
+        let roster = kubelet.as_ref().map_or(roster.clone(), |kubelet| roster.at(kubelet.address().ip()));
+        let shared = Shared {
+            requests: requests.clone(),
+            clock: options.clock,
+            roster: Arc::new(Mutex::new(roster)),
+            logs: logs.clone(),
+            endpoint: kubelet.as_ref().map(|kubelet| kubelet.address().port()),
+            hooks: options.hooks,
+        };
         let fleet = Fleet {
             shared,
             namespace: options.namespace.clone(),
@@ -102,7 +116,13 @@ impl Nodes {
         };
         let task = tokio::spawn(fleet.run());
         let (namespace, unknown_after) = (options.namespace, options.unknown_after);
-        Self { orders, logs, requests, namespace, unknown_after, task, marks: Mutex::default() }
+        Self { orders, logs, kubelet, requests, namespace, unknown_after, task, marks: Mutex::default() }
+    }
+
+    /// Where their logs are served, if they are.
+    #[must_use]
+    pub fn kubelet(&self) -> Option<&Arc<Kubelet>> {
+        self.kubelet.as_ref()
     }
 
     /// What the containers have printed: the embedded API server's log source.

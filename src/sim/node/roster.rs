@@ -1,6 +1,7 @@
 //! The nodes of a fleet: which there are, which are ready, how many pods each has. Pure.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// One node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,15 @@ impl Roster {
             (name.clone(), NodeState { address, ready: true, pods: 0 })
         });
         Self(nodes.collect())
+    }
+
+    /// All of them at this address.
+    #[must_use]
+    pub fn at(mut self, address: IpAddr) -> Self {
+        for node in self.0.values_mut() {
+            node.address = address.to_string();
+        }
+        self
     }
 
     /// The ready node with the fewest pods, first by name; it has one more now.

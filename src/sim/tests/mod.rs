@@ -3,6 +3,7 @@
 mod api;
 mod faults;
 mod gateway;
+mod kubelet;
 mod loss;
 mod node;
 mod recorded;

@@ -63,6 +63,7 @@ pub(super) fn cluster_of(names: &[&str], script: Script) -> Cluster {
         scripts: Arc::new(move |_| script.clone()),
         hooks: heard.clone(),
         unknown_after: Duration::from_secs(40),
+        kubelet: None,
     });
     api.set_log_source(nodes.logs());
     let client = api.client("apps");

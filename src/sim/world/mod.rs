@@ -105,6 +105,7 @@ impl World {
             scripts: scripts.chooser(),
             hooks: Arc::new(gateway.clone()),
             unknown_after: options.unknown_after,
+            kubelet: None,
         });
         api.set_log_source(nodes.logs());
         let served = if options.serve_gateway { Some(gateway.serve().await?) } else { None };
