@@ -13,8 +13,12 @@ use super::stage::{Stage, healthy};
 
 const BOT: &str = "acme/bot";
 
-/// Kinds whose number depends on how quickly the cluster was looked at, or that only inform.
-const LEFT_OUT: &[&str] = &["PodSeen", "ApiCalled", "TailText", "MessageText", "NodeSeen", "SecretSeen", "TailKept", "TailUnavailable"];
+/// What the gateway and the process did, in order.
+const TOLD: &[&str] = &["IncarnationStarted", "WantSeen", "WantConfirmed", "WantMissing"];
+
+/// What was concluded and done about a host, in order. Observations, outcomes and reads race with each other: they are told as
+/// causes.
+const DONE: &[&str] = &["StepIssued", "StepRevoked", "VerdictReached", "PodEnded", "AlarmRaised", "AlarmCleared"];
 
 pub(super) async fn told(mut stage: Stage) {
     let first = stage.deploy(BOT, healthy());
@@ -45,15 +49,67 @@ pub(super) async fn told(mut stage: Stage) {
     stage.beats(3).await;
     stage.end();
     let names = [(first, "FIRST"), (second, "SECOND"), (third, "THIRD")];
-    expect![[""]].assert_eq(&listed(&stage.records(BOT), &names));
+    expect![[r#"
+        app/acme/bot:
+          IncarnationStarted 1
+          WantSeen r1 FIRST
+          WantSeen r1 FIRST registered
+          WantSeen r1 FIRST live=FIRST registered
+          IncarnationStarted 2
+          WantConfirmed
+          WantMissing mass=true
+          WantSeen r1 FIRST live=FIRST registered
+          IncarnationStarted 3
+          WantConfirmed
+          WantSeen r1 FIRST live=FIRST
+          WantSeen r1 FIRST live=FIRST registered
+          WantSeen r2 SECOND live=FIRST
+          WantSeen r2 SECOND live=FIRST failed
+          IncarnationStarted 4
+          WantConfirmed
+          WantSeen r3 THIRD live=FIRST
+          WantSeen r3 THIRD live=FIRST registered
+          WantSeen r3 THIRD live=THIRD registered
+        FIRST:
+          StepIssued PutSecret FIRST (Start, wanted.absent) <- WantSeen
+          StepIssued CreatePod FIRST (Start, bring.start) <- StepSettled
+          VerdictReached FIRST Live <- WantSeen
+          PodEnded FIRST DeletedByOther <- PodGone
+          StepIssued PutSecret FIRST (Revive counted=false, wanted.no_fault) <- PodGone
+          StepIssued CreatePod FIRST (Revive counted=false, bring.revive) <- StepSettled
+          StepIssued DeletePod FIRST (Stop, stop.not_kept) <- WantSeen
+          PodEnded FIRST DeletedByUs <- PodSeen
+          StepIssued DeleteSecret FIRST (Stop, clean.secret) <- PodGone
+        SECOND:
+          StepIssued PutSecret SECOND (Start, wanted.absent) <- WantSeen
+          StepIssued CreatePod SECOND (Start, bring.start) <- StepSettled
+          PodEnded SECOND InstallFailed <- PodSeen
+          VerdictReached SECOND {"Failed":"InstallFailed"} <- PodSeen
+          StepIssued DeletePod SECOND (Stop, stop.not_kept) <- WantSeen
+          StepIssued DeleteSecret SECOND (Stop, clean.secret) <- PodGone
+        THIRD:
+          StepIssued PutSecret THIRD (Start, wanted.absent) <- WantSeen
+          StepIssued CreatePod THIRD (Start, bring.start) <- StepSettled
+          VerdictReached THIRD Live <- WantSeen
+    "#]]
+    .assert_eq(&listed(&stage.records(BOT), &names));
 }
 
-/// A line a record: kind, what it is about, and the kind of its cause.
+/// The gateway's side, then each host's: a line a record, with kind, what it is about, and the kind of its cause.
 fn listed(records: &[Value], names: &[(String, &str)]) -> String {
+    let mut told = format!("app/acme/bot:\n{}", lines(records, names, TOLD, ""));
+    for (_, label) in names {
+        let _ = write!(told, "{label}:\n{}", lines(records, names, DONE, label));
+    }
+    told
+}
+
+/// The records of these kinds that name the host.
+fn lines(records: &[Value], names: &[(String, &str)], which: &[&str], host: &str) -> String {
     let kinds: BTreeMap<u64, &str> =
         records.iter().filter_map(|record| Some((record["seq"].as_u64()?, record["kind"].as_str()?))).collect();
     let mut told = String::new();
-    for record in records.iter().filter(|record| !LEFT_OUT.iter().any(|kind| record["kind"] == *kind)) {
+    for record in records.iter().filter(|record| which.iter().any(|kind| record["kind"] == *kind)) {
         let payload = &record["payload"];
         let about = match record["kind"].as_str().unwrap_or("") {
             "WantSeen" => {
@@ -66,11 +122,8 @@ fn listed(records: &[Value], names: &[(String, &str)]) -> String {
                 let (name, fields) = step.expect("a step has a name");
                 format!(" {name} {} ({}, {})", text(&fields["host"]), purpose(&payload["purpose"]), text(&payload["rule"]))
             }
-            "StepSettled" => format!(" {}", text(&payload["outcome"])),
             "PodEnded" => format!(" {} {}", text(&payload["host"]), text(&payload["cause"])),
             "VerdictReached" => format!(" {} {}", text(&payload["host"]), text(&payload["verdict"])),
-            "PodGone" => format!(" {} {}", text(&payload["host"]), text(&payload["how"])),
-            "TailAsked" => format!(" {} {}", text(&payload["of"]["host"]), text(&payload["of"]["container"])),
             "WantMissing" => format!(" mass={}", payload["mass"]),
             "IncarnationStarted" => format!(" {}", payload["number"]),
             _ => String::new(),
@@ -80,7 +133,9 @@ fn listed(records: &[Value], names: &[(String, &str)]) -> String {
         for (name, label) in names {
             line = line.replace(name, label);
         }
-        let _ = writeln!(told, "{line}");
+        if line.contains(host) {
+            let _ = writeln!(told, "  {line}");
+        }
     }
     told
 }

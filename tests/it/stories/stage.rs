@@ -307,8 +307,14 @@ impl Stage {
         match &self.cluster {
             Cluster::Embedded { world, .. } => {
                 let made = world.api.audit().since(0).into_iter();
-                made.filter(|entry| entry.resource == "pods" && entry.subresource.is_empty() && entry.verb == "create" && entry.name == host && entry.code == 201)
-                    .count()
+                made.filter(|entry| {
+                    entry.resource == "pods"
+                        && entry.subresource.is_empty()
+                        && entry.verb == "create"
+                        && entry.name == host
+                        && entry.code == 201
+                })
+                .count()
             }
             Cluster::Real { plane, .. } => {
                 let made = plane.audit_entries(|entry| {
