@@ -6,6 +6,7 @@ mod daemon;
 mod failures;
 mod golden;
 mod revivals;
+mod rights;
 mod rollouts;
 mod stage;
 mod wants;

@@ -94,9 +94,14 @@ impl Stage {
     /// On a real API server, in a namespace of its own that enforces Pod Security `restricted`; the daemon has the rights that
     /// are shipped and no others. `None` when there is no API server to be had: said loudly, and counted as skipped.
     pub(super) async fn real(name: &str) -> Option<Self> {
+        Self::real_with(name, true).await
+    }
+
+    /// The same, with or without the shipped cluster-wide rights.
+    pub(super) async fn real_with(name: &str, cluster_role: bool) -> Option<Self> {
         let plane = ControlPlane::shared().await?;
         let namespace = plane.namespace(name).await;
-        plane.install_rights(&namespace, true).await;
+        plane.install_rights(&namespace, cluster_role).await;
         plane.register_runtime_class("gvisor").await;
         let dir = tempfile::Builder::new().prefix(&format!("wharf-{name}-")).tempdir().expect("a folder");
         std::fs::copy(plane.daemon_kubeconfig(&namespace).await, dir.path().join("kubeconfig")).expect("copied");
@@ -329,6 +334,18 @@ impl Stage {
                 made.len()
             }
         }
+    }
+
+    /// What the daemon has said so far.
+    pub(super) fn said(&self) -> String {
+        self.daemon.as_ref().map(Daemon::lines).unwrap_or_default()
+    }
+
+    /// What `/readyz` answers.
+    pub(super) async fn readiness(&self) -> Value {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let url = format!("http://{}/readyz", self.listener("control.listen"));
+        reqwest::get(url).await.expect("an answer").json().await.expect("JSON")
     }
 
     /// The address of a listener, as the daemon's lines say it.
