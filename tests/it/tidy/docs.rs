@@ -1,4 +1,4 @@
-//! The documents against the code: rules, alarms and metrics by name, and the example settings.
+//! The documents against the code: rules, alarms, metrics and dependencies by name, and the example settings.
 
 use std::collections::BTreeSet;
 
@@ -89,4 +89,17 @@ fn the_config_map_holds_the_example_settings() {
     let (held, _) = after.split_once("---\n").expect("another object after it");
     let held: String = held.lines().map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect();
     assert_eq!(held, document("deploy/wharf.toml"));
+}
+
+#[test]
+fn every_dependency_has_a_reason_in_the_architecture() {
+    let manifest = document("Cargo.toml");
+    let sections = manifest.split("\n[").filter(|section| section.starts_with("dependencies]") || section.starts_with("dev-dependencies]"));
+    let names = sections.flat_map(|section| section.lines().skip(1).filter_map(|line| line.split_once(" = ")));
+    let text = document("ARCHITECTURE.md");
+    let (_, reasons) = text.split_once("\n## Dependencies\n").expect("a section about them");
+    let (reasons, _) = reasons.split_once("\n## ").expect("another section after it");
+    let words: BTreeSet<&str> = reasons.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c))).collect();
+    let missing: Vec<String> = names.map(|(name, _)| name.to_owned()).filter(|name| !words.contains(name.as_str())).collect();
+    none("ARCHITECTURE.md says of every dependency why it is there", &missing);
 }
