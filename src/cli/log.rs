@@ -105,15 +105,14 @@ impl Filter {
     /// Whether the record is wanted.
     #[must_use]
     pub fn take(&self, header: &Header) -> Take {
-        let over = match self.until {
-            Some(Until::Seq(last)) => header.seq > last,
-            Some(Until::TimeUs(last)) => header.time_us > last,
-            None => false,
+        let in_time = match self.until {
+            Some(Until::Seq(last)) if header.seq > last => return Take::End,
+            // Not the end: what another subject decided a little earlier may come a little later.
+            Some(Until::TimeUs(last)) => header.time_us <= last,
+            Some(Until::Seq(_)) | None => true,
         };
-        if over {
-            return Take::End;
-        }
-        let wanted = header.seq >= self.from
+        let wanted = in_time
+            && header.seq >= self.from
             && self.subject.as_ref().is_none_or(|subject| *subject == header.subject)
             && self.kind.is_none_or(|kind| kind.number() == header.kind);
         if wanted { Take::Yes } else { Take::No }
