@@ -76,7 +76,7 @@ pub(super) async fn status_is_a_subresource(on: &Contract) -> Kept {
     same("conditions merge by type", &conditions, &expected)?;
     let path = format!("{path}/status");
     let other = json!({"metadata": {"uid": "00000000-0000-0000-0000-000000000000"}, "status": {"phase": "Failed"}});
-    same("another uid", &on.ask("PATCH", &path, &STRATEGIC, Some(&other)).await?.status, &409)?;
+    same("another uid", &on.ask("PATCH", &path, &STRATEGIC, Some(&other)).await?.status, &422)?;
     let spec = json!({"spec": {"activeDeadlineSeconds": 5}});
     let kept = on.ask("PATCH", &path, &STRATEGIC, Some(&spec)).await?.expect(200)?;
     holds("and nothing else", kept["spec"]["activeDeadlineSeconds"].is_null(), &kept["spec"])?;
