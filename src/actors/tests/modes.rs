@@ -35,7 +35,7 @@ async fn a_frozen_app_is_not_acted_on() {
     town.stop().await;
     let options = OpenOptions::new(Subject::Daemon("demo".to_owned()));
     let (mut log, _) = MemLog::open(&town.disk, &town.outside.clock, town.outside.entropy.clone(), &options).expect("opens");
-    let frozen = Event::Frozen(Frozen { who: crate::ids::Word::new("ada") });
+    let frozen = Event::Frozen(Frozen { everything: false });
     let reaction = Reaction {
         subject: Subject::App(app("acme/bot")),
         time_us: town.outside.clock.now_us(),

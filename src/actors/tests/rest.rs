@@ -45,7 +45,7 @@ async fn one_change_of_a_pod_is_one_reaction() {
         records.iter().map(|record| record.header.reaction).collect::<std::collections::BTreeSet<_>>().len()
     };
     // The version changes and nothing that is looked at does.
-    let mut pod = town.world.api.object("pods", "apps", &host).expect("the pod").as_ref().clone();
+    let mut pod = serde_json::Value::clone(&town.world.api.object("pods", "apps", &host).expect("the pod"));
     pod["metadata"]["annotations"]["somebody"] = "was here".into();
     town.world.api.put_raw(pod.clone());
     town.run(5).await;

@@ -8,14 +8,18 @@ mod admission;
 mod audit;
 mod body;
 mod call;
+mod container_rules;
 mod decode;
 mod exchange;
 mod faults;
 pub mod http;
+mod lease_rules;
 pub mod logs;
 mod merge;
+mod object;
 mod pod_rules;
 mod pods;
+mod policy_rules;
 mod quantity;
 mod read;
 mod refusal;
@@ -41,6 +45,7 @@ pub use audit::{Audit, Entry};
 pub use body::ApiBody;
 pub use call::Verb;
 pub use faults::{Action, Canned, Faults, Match};
+pub use object::Object;
 pub use refusal::{Cause, Refusal};
 pub use resources::{RESOURCES, Resource};
 pub use watch::Cut;
@@ -69,10 +74,10 @@ pub struct ApiOptions {
 }
 
 impl ApiOptions {
-    /// No latency; 200,000 changes and 1,000,000 requests are remembered.
+    /// No latency; 20,000 changes (some 20 KiB each for pods) and 200,000 requests are remembered.
     #[must_use]
     pub fn new(clock: Clock, entropy: Entropy) -> Self {
-        Self { clock, entropy, latency: Duration::ZERO, history_max: 200_000, audit_max: 1_000_000 }
+        Self { clock, entropy, latency: Duration::ZERO, history_max: 20_000, audit_max: 200_000 }
     }
 }
 
@@ -94,13 +99,13 @@ struct State {
 }
 
 impl State {
-    fn put(&mut self, key: Key, object: Value) -> Arc<Value> {
+    fn put(&mut self, key: Key, object: Value) -> Arc<Object> {
         let change = self.store.put(key, object);
         self.watchers.tell(&change);
         change.after.clone()
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
+    fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let change = self.store.remove(key)?;
         self.watchers.tell(&change);
         Some(change.after.clone())
@@ -183,14 +188,14 @@ impl ClusterApi {
 
     /// An object as it is stored, past every fault.
     #[must_use]
-    pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+    pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Object>> {
         let resource = resources::find(None, plural)?;
         self.0.lock().store.get(&(resource.plural, namespace.to_owned(), name.to_owned())).cloned()
     }
 
     /// All objects of a kind in a namespace, or in all, by name.
     #[must_use]
-    pub fn objects(&self, plural: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+    pub fn objects(&self, plural: &str, namespace: Option<&str>) -> Vec<Arc<Object>> {
         let Some(resource) = resources::find(None, plural) else { return Vec::new() };
         self.0.lock().store.list(resource.plural, namespace).map(|(_, object)| object.clone()).collect()
     }
@@ -223,6 +228,7 @@ impl ClusterApi {
         let labels: BTreeMap<&str, &str> = labels.iter().copied().collect();
         let mut object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
         rules::namespace_defaults(&mut object);
+        object["status"] = rules::namespace_status(&object);
         self.put_raw(object);
     }
 

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::body::{reset, write_object};
+use super::object::Object;
 use super::resources::Resource;
 use super::selector::Selector;
 use super::store::Change;
@@ -134,8 +135,10 @@ impl Watch {
 
     fn begin_with_objects(&mut self, state: &State) {
         let objects = state.store.list(self.request.resource.plural, self.request.namespace.as_deref());
-        let lines: Vec<Bytes> =
-            objects.filter(|(_, object)| self.request.selector.matches(object)).map(|(_, object)| self.line("ADDED", object)).collect();
+        let lines: Vec<Bytes> = objects
+            .filter(|(_, object)| self.request.selector.matches(object))
+            .map(|(_, object)| self.stored_line("ADDED", object))
+            .collect();
         self.lines.extend(lines);
         self.request.from = state.store.revision();
         if self.request.marked {
@@ -153,19 +156,28 @@ impl Watch {
         let is = !change.removed && self.request.selector.matches(&change.after);
         let line = match (was, is) {
             (false, false) => return,
-            (false, true) => self.line("ADDED", &change.after),
-            (true, true) => self.line("MODIFIED", &change.after),
+            (false, true) => self.stored_line("ADDED", &change.after),
+            (true, true) => self.stored_line("MODIFIED", &change.after),
             (true, false) => match &change.before {
                 // An object that left the selector is shown as it was, with the change's revision.
                 Some(before) if !change.removed => {
-                    let mut last = Value::clone(before);
+                    let mut last = before.value().clone();
                     last["metadata"]["resourceVersion"] = change.after["metadata"]["resourceVersion"].clone();
                     self.line("DELETED", &last)
                 }
-                _ => self.line("DELETED", &change.after),
+                _ => self.stored_line("DELETED", &change.after),
             },
         };
         self.lines.push_back(line);
+    }
+
+    /// The line of a stored object: its JSON is shared with every other reader.
+    fn stored_line(&self, kind: &str, object: &Object) -> Bytes {
+        if self.request.metadata_only {
+            return self.line(kind, object);
+        }
+        let (head, json) = (format!("{{\"type\":\"{kind}\",\"object\":"), object.json());
+        [head.as_bytes(), &json, b"}\n"].concat().into()
     }
 
     fn line(&self, kind: &str, object: &Value) -> Bytes {
