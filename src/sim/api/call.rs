@@ -155,7 +155,8 @@ fn verb(method: &Method, place: &Place, query: &BTreeMap<String, String>) -> Opt
         "status" => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
         _ => verb == Verb::Create,
     };
-    (allowed && (placed || !verb.writes())).then_some(verb)
+    let kept = place.resource.stored || verb == Verb::Create;
+    (allowed && kept && (placed || !verb.writes())).then_some(verb)
 }
 
 fn parse_query(query: &str) -> BTreeMap<String, String> {

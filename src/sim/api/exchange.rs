@@ -66,7 +66,7 @@ impl ClusterApi {
             Some(Action::Delay(_) | Action::DropAfter | Action::HangAfter) | None => {}
         }
         let (accept, media_type) = (text("accept"), text("content-type"));
-        let result = inner.dispatch(&call, &accept, &media_type, request.body());
+        let result = inner.dispatch(user, &call, &accept, &media_type, request.body());
         if let Err(refusal) = &result {
             pause(refusal.after).await;
         }
@@ -80,7 +80,7 @@ impl ClusterApi {
 }
 
 impl Inner {
-    fn dispatch(self: &Arc<Self>, call: &Call, accept: &str, media_type: &str, body: &[u8]) -> Result<Answer, Refusal> {
+    fn dispatch(self: &Arc<Self>, user: &str, call: &Call, accept: &str, media_type: &str, body: &[u8]) -> Result<Answer, Refusal> {
         if !(accept.is_empty() || accept.contains("application/json") || accept.contains("*/*")) {
             return Err(not_acceptable());
         }
@@ -96,7 +96,7 @@ impl Inner {
             (Verb::Get, "log") => self.log(call),
             (Verb::Get, _) => self.get(call, metadata_only),
             (Verb::List, _) => self.list(call, metadata_only),
-            (Verb::Watch, _) => self.watch(call, metadata_only),
+            (Verb::Watch, _) => self.watch(user, call, metadata_only),
             (Verb::Create, "binding") => self.bind(call, body),
             (Verb::Create, "eviction") => self.evict(call, body),
             (Verb::Create, _) => self.create(call, body),

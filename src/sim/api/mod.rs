@@ -25,6 +25,7 @@ mod read;
 mod refusal;
 mod remove;
 mod resources;
+mod reviews;
 mod rules;
 mod secret_rules;
 mod security;
@@ -52,6 +53,7 @@ pub use watch::Cut;
 
 use crate::clock::{Clock, Entropy};
 use logs::LogSource;
+use reviews::Reviewer;
 use store::{Key, Store};
 use watch::{Signal, Watchers};
 
@@ -91,6 +93,7 @@ struct Inner {
     faults: Faults,
     audit: Audit,
     logs: Mutex<Option<Arc<dyn LogSource>>>,
+    reviewer: Mutex<Reviewer>,
 }
 
 struct State {
@@ -124,7 +127,14 @@ impl ClusterApi {
     pub fn new(options: ApiOptions) -> Self {
         let state = State { store: Store::new(options.history_max), watchers: Watchers::default() };
         let audit = Audit::new(options.audit_max);
-        let inner = Inner { options, state: Mutex::new(state), faults: Faults::default(), audit, logs: Mutex::new(None) };
+        let inner = Inner {
+            options,
+            state: Mutex::new(state),
+            faults: Faults::default(),
+            audit,
+            logs: Mutex::new(None),
+            reviewer: Mutex::default(),
+        };
         let api = Self(Arc::new(inner));
         for name in ["default", "kube-system", "kube-node-lease"] {
             api.add_namespace(name, &[]);
@@ -238,23 +248,51 @@ impl ClusterApi {
         self.put_raw(json!({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": metadata, "handler": "runsc"}));
     }
 
-    /// Ends the open watches of a kind.
+    /// Registers a priority class; pods that name another are refused.
+    pub fn add_priority_class(&self, name: &str, value: i32) {
+        let metadata = json!({"name": name});
+        self.put_raw(json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": metadata, "value": value}));
+    }
+
+    /// Makes a bearer token known to token reviews.
+    pub fn add_token(&self, token: &str, user: &str, audiences: &[&str]) {
+        let audiences = audiences.iter().map(|audience| (*audience).to_owned()).collect();
+        let mut reviewer = self.0.reviewer.lock().unwrap_or_else(PoisonError::into_inner);
+        reviewer.tokens.insert(token.to_owned(), (user.to_owned(), audiences));
+    }
+
+    /// Lets access reviews deny a verb on a resource. The verb itself goes on working: a fault refuses it.
+    pub fn deny(&self, verb: &str, resource: &str) {
+        let mut reviewer = self.0.reviewer.lock().unwrap_or_else(PoisonError::into_inner);
+        reviewer.denied.insert((verb.to_owned(), resource.to_owned()));
+    }
+
+    /// Restarts: every open watch is reset and the history is gone. What is stored stays.
+    pub fn restart(&self) {
+        let mut state = self.0.lock();
+        for resource in RESOURCES {
+            state.watchers.signal(resource.plural, None, &Signal::Cut(Cut::Reset));
+        }
+        state.store.compact();
+    }
+
+    /// Ends the daemon's open watches of a kind.
     pub fn cut_watches(&self, plural: &str, cut: Cut) {
         self.signal(plural, &Signal::Cut(cut));
     }
 
-    /// Lets the open watches of a kind go deaf: nothing comes any more, not even their end.
+    /// Lets the daemon's open watches of a kind go deaf: nothing comes any more, not even their end.
     pub fn mute_watches(&self, plural: &str) {
         self.signal(plural, &Signal::Mute);
     }
 
-    /// Sends a line, whatever it is, to the open watches of a kind.
+    /// Sends a line, whatever it is, to the daemon's open watches of a kind.
     pub fn send_watch_line(&self, plural: &str, line: &str) {
         self.signal(plural, &Signal::Raw(Bytes::from(format!("{line}\n"))));
     }
 
     fn signal(&self, plural: &str, signal: &Signal) {
-        self.0.lock().watchers.signal(plural, signal);
+        self.0.lock().watchers.signal(plural, Some(DAEMON), signal);
     }
 
     /// How many watches of a kind are open.

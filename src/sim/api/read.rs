@@ -66,13 +66,14 @@ impl Inner {
         Ok(Answer { code: 200, content: Content::Json(body.into()), object: None, unknown: Vec::new() })
     }
 
-    pub(super) fn watch(self: &Arc<Self>, call: &Call, metadata_only: bool) -> Result<Answer, Refusal> {
+    pub(super) fn watch(self: &Arc<Self>, user: &str, call: &Call, metadata_only: bool) -> Result<Answer, Refusal> {
         let selector = Selector::parse(call.parameter("labelSelector"), call.parameter("fieldSelector"))?;
         let version = call.parameter("resourceVersion").unwrap_or_default();
         let from: u64 = if version.is_empty() { 0 } else { version.parse().map_err(|_| invalid_version(version))? };
         let asked = call.parameter("sendInitialEvents") == Some("true");
         let bookmarks = call.parameter("allowWatchBookmarks").is_some_and(|value| value == "true" || value == "1");
         let request = WatchRequest {
+            user: user.to_owned(),
             resource: call.resource,
             namespace: call.namespace.clone(),
             selector,

@@ -1,5 +1,7 @@
 //! The table of resources: what the API server knows of each kind. A new kind is one line. Knows no request and no storage.
 
+use k8s_openapi::api::authentication::v1::TokenReview;
+use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, PersistentVolumeClaim, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -30,6 +32,8 @@ pub struct Resource {
     pub has_generation: bool,
     /// Whether an update may leave out the resourceVersion.
     pub unconditional_update: bool,
+    /// Whether objects are kept; reviews are only answered.
+    pub stored: bool,
     /// Whether an update of what is not there creates it.
     pub create_on_update: bool,
     /// Whether objects are deleted with a grace period: pods alone.
@@ -64,6 +68,7 @@ impl Resource {
             has_status: false,
             has_generation: false,
             unconditional_update: true,
+            stored: true,
             create_on_update: false,
             graceful: false,
             shape,
@@ -83,6 +88,11 @@ impl Resource {
         self.unconditional_update = false;
         self.create_on_update = true;
         self.validate = lease_rules::validate;
+        self
+    }
+
+    const fn reviews(mut self) -> Self {
+        self.stored = false;
         self
     }
 
@@ -154,6 +164,16 @@ pub static RESOURCES: &[Resource] = &[
         .with_status(),
     Resource::plain("coordination.k8s.io", "v1", "leases", "Lease", true, Some(Shape::of::<Lease>())).leases(),
     Resource::plain("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", true, Some(Shape::of::<NetworkPolicy>())).policies(),
+    Resource::plain("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false, Some(Shape::of::<TokenReview>())).reviews(),
+    Resource::plain(
+        "authorization.k8s.io",
+        "v1",
+        "selfsubjectaccessreviews",
+        "SelfSubjectAccessReview",
+        false,
+        Some(Shape::of::<SelfSubjectAccessReview>()),
+    )
+    .reviews(),
     Resource::plain("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false, Some(Shape::of::<PriorityClass>())),
     Resource::plain("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false, Some(Shape::of::<RuntimeClass>())),
 ];

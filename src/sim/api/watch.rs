@@ -52,28 +52,39 @@ pub(super) enum Signal {
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
     next: u64,
-    open: BTreeMap<u64, (&'static str, mpsc::Sender<Signal>)>,
+    open: BTreeMap<u64, Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    plural: &'static str,
+    user: String,
+    sender: mpsc::Sender<Signal>,
 }
 
 impl Watchers {
     pub(super) fn tell(&mut self, change: &Arc<Change>) {
         let plural = change.key.0;
-        self.signal(plural, &Signal::Change(change.clone()));
+        self.signal(plural, None, &Signal::Change(change.clone()));
     }
 
-    /// A watch that is closed or lags too far is forgotten: its stream ends after what it already has.
-    pub(super) fn signal(&mut self, plural: &str, signal: &Signal) {
-        self.open.retain(|_, (kind, sender)| *kind != plural || sender.try_send(signal.clone()).is_ok());
+    /// Tells the watches of a kind, of one user or of all. A watch that is closed or lags too far is forgotten: its stream ends
+    /// after what it already has.
+    pub(super) fn signal(&mut self, plural: &str, user: Option<&str>, signal: &Signal) {
+        self.open.retain(|_, open| {
+            let meant = open.plural == plural && user.is_none_or(|user| open.user == user);
+            !meant || open.sender.try_send(signal.clone()).is_ok()
+        });
     }
 
     pub(super) fn count(&self, plural: &str) -> usize {
-        self.open.values().filter(|(kind, sender)| *kind == plural && !sender.is_closed()).count()
+        self.open.values().filter(|open| open.plural == plural && !open.sender.is_closed()).count()
     }
 
-    fn open(&mut self, plural: &'static str) -> mpsc::Receiver<Signal> {
+    fn open(&mut self, plural: &'static str, user: String) -> mpsc::Receiver<Signal> {
         let (sender, receiver) = mpsc::channel(LAG_MAX);
         self.next += 1;
-        self.open.insert(self.next, (plural, sender));
+        self.open.insert(self.next, Open { plural, user, sender });
         receiver
     }
 }
@@ -81,6 +92,7 @@ impl Watchers {
 /// What a watch asks for.
 #[derive(Debug)]
 pub(super) struct WatchRequest {
+    pub(super) user: String,
     pub(super) resource: &'static Resource,
     pub(super) namespace: Option<String>,
     pub(super) selector: Selector,
@@ -120,7 +132,7 @@ impl Watch {
         let now = crate::clock::now();
         let ends = now + request.timeout.unwrap_or(WATCH_FOR);
         let bookmark = request.bookmarks.then(|| next_bookmark(now, ends));
-        let signals = state.watchers.open(request.resource.plural);
+        let signals = state.watchers.open(request.resource.plural, request.user.clone());
         let mut watch = Self { api: Arc::downgrade(api), signals, lines: VecDeque::new(), ends, bookmark, fate: Fate::Open, request };
         if watch.request.initial {
             watch.begin_with_objects(state);
