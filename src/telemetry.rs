@@ -21,7 +21,7 @@ use crate::events::kinds::verdict::{EndCause, Stage};
 /// The content type of [`Metrics::text`].
 pub const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Starts writing log lines to stderr. `terminal` is whether stderr is one: then colours are used, and text under `auto`.
+/// Starts writing log lines to stderr, without colours. `terminal` is whether stderr is one: then `auto` means text.
 /// A second call changes nothing.
 ///
 /// # Errors
@@ -34,7 +34,7 @@ pub fn start(settings: &Telemetry, terminal: bool) -> Result<(), ParseError> {
         Format::Text => false,
         Format::Auto => !terminal,
     };
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal && !json);
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
     let started = if json { subscriber.json().flatten_event(true).try_init() } else { subscriber.try_init() };
     // Whoever came first keeps writing: the tests of one process.
     let _ = started;

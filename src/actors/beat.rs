@@ -155,6 +155,9 @@ impl BeatState {
         }
         self.tell_refused(judged);
         self.drop_packages(judged);
+        let registry = &self.parts.registry;
+        let is_there = |app: &AppId, host: &HostName| registry.state(app).is_some_and(|state| state.hosts.contains_key(host));
+        self.parts.performer.forget(is_there);
     }
 
     fn tell_refused(&mut self, judged: &Judged) {

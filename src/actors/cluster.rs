@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::perform::{Performer, Tried};
 use super::registry::Registry;
@@ -50,7 +51,9 @@ pub(super) enum What {
 
 pub(super) enum Message {
     Submit(Box<Work>, Lane),
-    Revoke(AppId, Seq),
+    /// Something that may have been submitted before, by an actor that failed.
+    Again(Box<Work>, Lane),
+    Revoke(Seq),
     Tried(Box<Entry<Work>>, Box<Tried>),
     Look,
     Drain(ractor::RpcReplyPort<()>),
@@ -68,25 +71,40 @@ impl ClusterHandle {
         Self { actor, clock }
     }
 
-    /// Carries out a step whose record is durable. The same step again changes nothing.
+    /// Carries out a step whose record is durable.
     pub(super) fn submit(&self, app: &AppId, id: RecordId, step: Step, purpose: Purpose) {
         let lane = lane_of(&step, purpose);
-        self.send(app, id, What::Step(step), lane);
+        self.send(Message::Submit(self.work(app, id, What::Step(step)), lane));
+    }
+
+    /// The same for a step that may have been submitted before: it is carried out once.
+    pub(super) fn submit_again(&self, app: &AppId, id: RecordId, step: Step, purpose: Purpose) {
+        let lane = lane_of(&step, purpose);
+        self.send(Message::Again(self.work(app, id, What::Step(step)), lane));
     }
 
     /// Takes a step back if it is still unsent; its outcome tells.
-    pub(super) fn revoke(&self, app: &AppId, step: Seq) {
-        let _ = self.actor.cast(Message::Revoke(app.clone(), step));
+    pub(super) fn revoke(&self, step: Seq) {
+        self.send(Message::Revoke(step));
     }
 
     /// Reads a container's last words, in the lane of the removal that they gate.
     pub(super) fn read_tail(&self, app: &AppId, id: RecordId, of: TailOf) {
-        self.send(app, id, What::Tail(of), Lane::Drain);
+        self.send(Message::Submit(self.work(app, id, What::Tail(of)), Lane::Drain));
     }
 
-    fn send(&self, app: &AppId, id: RecordId, what: What, lane: Lane) {
-        let work = Work { app: app.clone(), id, what, since_us: self.clock.now_us(), attempts: 0, tries: 0, doubtful: false };
-        let _ = self.actor.cast(Message::Submit(Box::new(work), lane));
+    /// The same for one that may have been asked for before.
+    pub(super) fn read_tail_again(&self, app: &AppId, id: RecordId, of: TailOf) {
+        self.send(Message::Again(self.work(app, id, What::Tail(of)), Lane::Drain));
+    }
+
+    fn work(&self, app: &AppId, id: RecordId, what: What) -> Box<Work> {
+        Box::new(Work { app: app.clone(), id, what, since_us: self.clock.now_us(), attempts: 0, tries: 0, doubtful: false })
+    }
+
+    fn send(&self, message: Message) {
+        // Without the cluster actor the incarnation is at its end.
+        let _ = self.actor.cast(message);
     }
 
     /// Sends nothing more, and waits for what is under way, at most [`DRAIN_LIMIT`].
@@ -117,8 +135,13 @@ pub(super) struct ClusterState {
     known: BTreeSet<Seq>,
     /// Asked back while under way: not tried again.
     revoked: BTreeSet<Seq>,
-    /// When the timer that is set goes off, log time.
-    looks_us: Option<i64>,
+    /// When the timer that is set goes off, log time, and the timer.
+    looks: Option<(i64, AbortHandle)>,
+    /// The tries under way and the timer: they end with this actor.
+    tasks: JoinSet<()>,
+    /// Nothing is sent any more.
+    stopping: bool,
+    /// Who waits until nothing is under way.
     drained: Option<ractor::RpcReplyPort<()>>,
 }
 
@@ -141,7 +164,9 @@ impl Actor for ClusterActor {
             metrics,
             known: BTreeSet::new(),
             revoked: BTreeSet::new(),
-            looks_us: None,
+            looks: None,
+            tasks: JoinSet::new(),
+            stopping: false,
             drained: None,
         })
     }
@@ -149,9 +174,10 @@ impl Actor for ClusterActor {
     async fn handle(&self, myself: ActorRef<Message>, message: Message, state: &mut ClusterState) -> Result<(), ActorProcessingErr> {
         match message {
             Message::Submit(work, lane) => state.submit(*work, lane),
-            Message::Revoke(app, step) => state.revoke(&app, step),
+            Message::Again(work, lane) => state.submit_again(*work, lane),
+            Message::Revoke(step) => state.revoke(step),
             Message::Tried(entry, tried) => state.tried(*entry, *tried),
-            Message::Look => state.looks_us = None,
+            Message::Look => state.looks = None,
             Message::Drain(reply) => state.drain(reply),
         }
         state.start(&myself);
@@ -161,14 +187,17 @@ impl Actor for ClusterActor {
 
 impl ClusterState {
     fn submit(&mut self, work: Work, lane: Lane) {
-        if self.drained.is_some() || !self.known.insert(work.id.seq) {
+        if self.stopping {
+            return self.give_back(&work);
+        }
+        if !self.known.insert(work.id.seq) {
             return;
         }
         let object = match &work.what {
             What::Step(Step::PutSecret { host, .. } | Step::DeleteSecret { host, .. } | Step::ReadSecret { host }) => {
                 format!("secret/{host}")
             }
-            What::Step(step) => format!("pod/{}", step.host()),
+            What::Step(step @ (Step::CreatePod { .. } | Step::DeletePod { .. } | Step::ReadPod { .. })) => format!("pod/{}", step.host()),
             What::Tail(of) => format!("log/{}/{}", of.host, of.uid),
         };
         let tenant = work.app.org().to_owned();
@@ -179,7 +208,30 @@ impl ClusterState {
         }
     }
 
-    fn revoke(&mut self, _app: &AppId, step: Seq) {
+    /// Every outcome is posted by this actor: one that has neither been posted nor become durable is still to come.
+    fn submit_again(&mut self, work: Work, lane: Lane) {
+        let seq = work.id.seq;
+        let awaited = match &work.what {
+            What::Step(_) => self.registry.awaits(
+                &work.app,
+                |state| state.hosts.values().any(|host| host.flights.contains_key(&seq)),
+                |event| matches!(event, Event::StepSettled(settled) if settled.step == seq),
+            ),
+            What::Tail(of) => self.registry.awaits(
+                &work.app,
+                |state| state.hosts.get(&of.host).and_then(|host| host.tails.get(of)).is_some_and(|tail| !tail.settled),
+                |event| {
+                    matches!(event, Event::TailKept(kept) if kept.of == *of)
+                        || matches!(event, Event::TailUnavailable(lack) if lack.of == *of)
+                },
+            ),
+        };
+        if awaited {
+            self.submit(work, lane);
+        }
+    }
+
+    fn revoke(&mut self, step: Seq) {
         if let Some(entry) = self.queue.revoke(step.0) {
             // One that was tried before and may have been carried out cannot be said to be unsent.
             let outcome = if entry.work.doubtful { Outcome::Unknown } else { Outcome::Revoked };
@@ -207,9 +259,11 @@ impl ClusterState {
             if *slow_down {
                 self.queue.pause(until);
             }
-            if entry.work.tries < TRIES && !self.revoked.contains(&seq) && self.drained.is_none() {
-                if !tried.calls.is_empty() {
-                    self.registry.bring(&entry.work.app, tried.notes());
+            if entry.work.tries < TRIES && !self.revoked.contains(&seq) && !self.stopping {
+                let mut known = tried.notes();
+                known.extend(tried.events);
+                if !known.is_empty() {
+                    self.registry.bring(&entry.work.app, known);
                 }
                 entry.not_before = until;
                 self.queue.retry(entry);
@@ -268,20 +322,14 @@ impl ClusterState {
 
     /// Starts whatever may go now, and sets the timer for what may not yet.
     fn start(&mut self, myself: &ActorRef<Message>) {
+        while self.tasks.try_join_next().is_some() {}
         loop {
             let now_us = self.clock.now_us();
             match self.queue.next(unsigned(now_us)) {
                 Next::Start(entry) => self.perform(entry, myself),
                 Next::Wait(until) => {
                     let until = i64::try_from(until).unwrap_or(i64::MAX);
-                    if self.looks_us.is_none_or(|looks| until < looks) {
-                        self.looks_us = Some(until);
-                        let (clock, myself) = (self.clock.clone(), myself.clone());
-                        drop(tokio::spawn(async move {
-                            clock.sleep_until(until).await;
-                            let _ = myself.cast(Message::Look);
-                        }));
-                    }
+                    self.look_at(until, myself);
                     break;
                 }
                 Next::Idle => break,
@@ -293,9 +341,24 @@ impl ClusterState {
         }
     }
 
-    fn perform(&self, entry: Entry<Work>, myself: &ActorRef<Message>) {
+    /// One timer, for the earliest time that was asked for.
+    fn look_at(&mut self, until_us: i64, myself: &ActorRef<Message>) {
+        if self.looks.as_ref().is_some_and(|(set_us, _)| *set_us <= until_us) {
+            return;
+        }
+        let (clock, myself) = (self.clock.clone(), myself.clone());
+        let timer = self.tasks.spawn(async move {
+            clock.sleep_until(until_us).await;
+            let _ = myself.cast(Message::Look);
+        });
+        if let Some((_, former)) = self.looks.replace((until_us, timer)) {
+            former.abort();
+        }
+    }
+
+    fn perform(&mut self, entry: Entry<Work>, myself: &ActorRef<Message>) {
         let (performer, myself) = (Arc::clone(&self.performer), myself.clone());
-        drop(tokio::spawn(async move {
+        self.tasks.spawn(async move {
             let work = entry.work.clone();
             let trying = std::panic::AssertUnwindSafe(async {
                 match &work.what {
@@ -304,20 +367,34 @@ impl ClusterState {
                 }
             });
             // Every try comes back, also one that panics: nobody knows then what it did.
-            let tried = trying.catch_unwind().await.unwrap_or_else(|_| Tried::unknown(&work));
+            let tried = trying.catch_unwind().await.unwrap_or_else(|_| {
+                tracing::error!(app = %work.app, step = %work.id.seq, "a try of a step panicked: its outcome is unknown");
+                Tried::unknown(&work)
+            });
             let _ = myself.cast(Message::Tried(Box::new(entry), Box::new(tried)));
-        }));
+        });
     }
 
     /// Nothing more is sent; what waits is decided anew by the next incarnation.
     fn drain(&mut self, reply: ractor::RpcReplyPort<()>) {
+        self.stopping = true;
         for entry in self.queue.drain() {
             self.known.remove(&entry.work.id.seq);
+            self.give_back(&entry.work);
         }
         if self.queue.is_empty() {
             let _ = reply.send(());
         } else {
             self.drained = Some(reply);
+        }
+    }
+
+    /// A step that is not sent any more says so, so that nobody has to doubt it later. A tail is asked for again by itself.
+    fn give_back(&self, work: &Work) {
+        if let What::Step(step) = &work.what {
+            let outcome = if work.doubtful { Outcome::Unknown } else { Outcome::Unsent };
+            self.metrics.step(step.name(), outcome);
+            self.registry.bring(&work.app, self.outcome(work, outcome, None));
         }
     }
 }

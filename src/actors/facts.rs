@@ -1,7 +1,11 @@
 //! What reaches a subject, before it is known to be new: the subject's own state decides what of it becomes an event.
 
-use crate::app::state::{App, Secret};
-use crate::events::kinds::pod::{NodeSeen, PodGone, PodSeen, SecretGone, SecretSeen};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::app::state::{App, Host, Secret};
+use crate::events::kinds::pod::{GoneHow, NodeSeen, PodGone, PodSeen, SecretGone, SecretSeen};
+use crate::events::kinds::step::Step;
 use crate::events::kinds::tail::{MessageText, TailOf};
 use crate::events::kinds::want::{WantConfirmed, WantMissing, WantRefused, WantSeen};
 use crate::events::record::{Draft, Event};
@@ -32,17 +36,36 @@ pub(super) enum Fact {
     Missing(WantMissing),
     /// A want that could not be believed.
     Refused(WantRefused),
-    /// A Secret as a list showed it.
-    Secret(SecretSeen),
-    /// A Secret that a list did not show.
-    NoSecret(HostName),
+    /// What a complete list showed of the app.
+    List(Shown),
     /// A node that a pod of the app is on.
     Node(NodeSeen),
     /// An outcome, or anything else that is an event as it stands, with the notes that go with it.
     Events(Vec<Event>),
 }
 
+/// What a complete list showed of one app. Its pods are observations besides; what it does not show is found out when it is
+/// taken in, against a state that knows everything that came before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// The list's version: what is newer was not to be in it.
+    pub(super) version: u64,
+    pub(super) pods: BTreeSet<Uid>,
+    /// Names of pods that are there and cannot be read, of all apps.
+    pub(super) odd: Arc<BTreeSet<String>>,
+    /// The Secrets, listed after the pods.
+    pub(super) secrets: Vec<SecretSeen>,
+}
+
 impl Observed {
+    /// What came later is added to what came before.
+    pub(super) fn then(&mut self, later: Self) {
+        if let Some(pod) = later.seen {
+            self.add_seen(pod);
+        }
+        self.gone = later.gone.or_else(|| self.gone.take());
+    }
+
     /// The newest of both: a view never replaces a newer one, and a uid that is gone stays gone.
     pub(super) fn add_seen(&mut self, pod: SeenPod) {
         let newer = self.seen.as_ref().is_none_or(|known| known.seen.resource_version < pod.seen.resource_version);
@@ -52,35 +75,65 @@ impl Observed {
     }
 
     /// The events that are new to this state.
-    pub(super) fn events(self, app: &App) -> Vec<Draft> {
+    pub(super) fn events(&self, app: &App) -> Vec<Draft> {
         let mut drafts = Vec::new();
-        if let Some(SeenPod { seen, messages }) = self.seen
-            && is_news(app, &seen)
+        if let Some(SeenPod { seen, messages }) = &self.seen
+            && is_news(app, seen)
         {
-            drafts.push(Draft::input(Event::PodSeen(seen)));
-            drafts.extend(messages.into_iter().map(|(of, text)| Draft::input(Event::MessageText(MessageText { of, text }))));
+            drafts.push(Draft::input(Event::PodSeen(seen.clone())));
+            let texts = messages.iter().map(|(of, text)| MessageText { of: of.clone(), text: text.clone() });
+            drafts.extend(texts.map(|text| Draft::input(Event::MessageText(text))));
         }
-        drafts.extend(self.gone.filter(|gone| knows(app, &gone.host, &gone.uid)).map(|gone| Draft::input(Event::PodGone(gone))));
+        let gone = self.gone.iter().filter(|gone| knows(app, &gone.host, &gone.uid) || !drafts.is_empty());
+        let gone: Vec<Draft> = gone.map(|gone| Draft::input(Event::PodGone(gone.clone()))).collect();
+        drafts.extend(gone);
         drafts
     }
 }
 
 impl Fact {
     /// The events that are new to this state.
-    pub(super) fn events(self, app: &App) -> Vec<Draft> {
+    pub(super) fn events(&self, app: &App) -> Vec<Draft> {
         let event = match self {
             Self::Want(want) => want_news(app, want),
-            Self::Missing(missing) => Some(Event::WantMissing(missing)),
-            Self::Refused(refused) => Some(Event::WantRefused(refused)),
-            Self::Secret(seen) => secret_news(app, seen),
-            Self::NoSecret(host) => {
-                let known = app.hosts.get(&host).is_some_and(|known| known.secret != Secret::Absent);
-                known.then_some(Event::SecretGone(SecretGone { host, uid: None }))
-            }
-            Self::Node(seen) => (app.nodes.get(&seen.node) != Some(&seen.ready)).then_some(Event::NodeSeen(seen)),
-            Self::Events(events) => return events.into_iter().map(Draft::input).collect(),
+            Self::Missing(missing) => Some(Event::WantMissing(missing.clone())),
+            Self::Refused(refused) => Some(Event::WantRefused(refused.clone())),
+            Self::List(shown) => return shown.events(app).into_iter().map(Draft::input).collect(),
+            Self::Node(seen) => (app.nodes.get(&seen.node) != Some(&seen.ready)).then(|| Event::NodeSeen(seen.clone())),
+            Self::Events(events) => return events.iter().cloned().map(Draft::input).collect(),
         };
         event.map(Draft::input).into_iter().collect()
+    }
+}
+
+impl Shown {
+    fn events(&self, app: &App) -> Vec<Event> {
+        let mut events = Vec::new();
+        for (name, host) in &app.hosts {
+            let gone = host.pod.as_ref().filter(|pod| pod.resource_version <= self.version && !self.pods.contains(&pod.uid));
+            if let Some(pod) = gone.filter(|_| !self.odd.contains(name.as_str())) {
+                let (host, uid) = (name.clone(), pod.uid.clone());
+                events.push(Event::PodGone(PodGone { host, uid, resource_version: self.version, how: GoneHow::Absent }));
+            }
+            if !self.secrets.iter().any(|seen| seen.host == *name) && self.lacks_secret(app, host) {
+                events.push(Event::SecretGone(SecretGone { host: name.clone(), uid: None }));
+            }
+        }
+        events.extend(self.secrets.iter().filter_map(|seen| secret_news(app, seen)));
+        events
+    }
+
+    /// Whether the host's Secret, as it is known, would have been shown if it were there.
+    fn lacks_secret(&self, app: &App, host: &Host) -> bool {
+        match &host.secret {
+            Secret::Absent => false,
+            Secret::Present { resource_version, .. } => *resource_version <= self.version,
+            // One that is being put now is told by its step's outcome.
+            Secret::Unknown => {
+                let puts = |flight: &crate::app::state::Flight| matches!(flight.step, Step::PutSecret { .. });
+                !host.flights.values().any(|flight| puts(flight) && flight.incarnation == app.incarnation)
+            }
+        }
     }
 }
 
@@ -101,14 +154,14 @@ fn knows(app: &App, host: &HostName, uid: &Uid) -> bool {
     app.hosts.get(host).is_some_and(|host| !host.gone_uids.contains(uid))
 }
 
-fn secret_news(app: &App, seen: SecretSeen) -> Option<Event> {
+fn secret_news(app: &App, seen: &SecretSeen) -> Option<Event> {
     let known = app.hosts.get(&seen.host).map(|host| &host.secret);
     let same = matches!(known, Some(Secret::Present { uid, .. }) if *uid == seen.uid);
-    (!same).then_some(Event::SecretSeen(seen))
+    (!same).then(|| Event::SecretSeen(seen.clone()))
 }
 
 /// A want is recorded when it changes, when it ends a row of absences, and, as confirmed, the first time in an incarnation.
-fn want_news(app: &App, want: WantSeen) -> Option<Event> {
+fn want_news(app: &App, want: &WantSeen) -> Option<Event> {
     let same = app.missing.in_row == 0
         && app.want.as_ref().is_some_and(|known| {
             let live_host = want.live_host.as_ref().or(known.live_host.as_ref());
@@ -120,7 +173,7 @@ fn want_news(app: &App, want: WantSeen) -> Option<Event> {
                 && known.live_host.as_ref() == live_host
         });
     match (same, app.confirmed) {
-        (false, _) => Some(Event::WantSeen(want)),
+        (false, _) => Some(Event::WantSeen(want.clone())),
         (true, false) => Some(Event::WantConfirmed(WantConfirmed { answer: want.answer })),
         (true, true) => None,
     }

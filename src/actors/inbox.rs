@@ -1,7 +1,9 @@
 //! What waits for a subject: bounded, because the actor framework's mailbox is not. Observations coalesce and are never refused;
-//! everything else takes a place and is refused when there is none.
+//! everything else takes a place and is refused when there is none. Folds nothing: what of it is news, its actor finds out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -11,9 +13,9 @@ use crate::app::rules::Rules;
 use crate::app::state::App;
 use crate::events::kinds::pod::PodGone;
 use crate::events::record::{Draft, Event};
-use crate::ids::{Seq, Uid};
+use crate::ids::{PackageDigest, Uid};
 
-/// What a subject learns with its next reaction, and would not react for alone.
+/// What a subject learns with its next reaction, and would not react for alone. Owed until its state shows it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Quiet {
     /// That an incarnation started: before everything else.
@@ -25,26 +27,36 @@ pub(super) struct Quiet {
 /// What waits for one subject.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    pub(super) quiet: Quiet,
     observed: Vec<(Uid, Observed)>,
     facts: Vec<Fact>,
     /// Places taken by `facts`; given back when the reaction that takes them in is durable.
-    permits: Vec<OwnedSemaphorePermit>,
+    places: Vec<OwnedSemaphorePermit>,
+    /// It is to look though nothing came: a deadline, the first list.
+    nudged: bool,
 }
 
 /// A full inbox: try again later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// What a reaction takes in.
+/// What one reaction takes in, as it came. The registry keeps it in hand until the reaction is durable, so that nothing is lost
+/// when the actor fails; its places are held as long, so that admission bounds what is queued and under way.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct Batch {
+    quiet: Quiet,
+    observed: Vec<(Uid, Observed)>,
+    facts: Vec<Fact>,
+    places: Vec<OwnedSemaphorePermit>,
+    durable: AtomicBool,
+}
+
+/// What of a batch is news.
+#[derive(Debug, Default)]
+pub(super) struct News {
     /// The inputs, in order.
     pub(super) drafts: Vec<Draft>,
     /// Whether anything but quiet news is among them.
     pub(super) loud: bool,
-    /// Held until the reaction is durable, so that admission bounds what is queued and under way.
-    _places: Vec<OwnedSemaphorePermit>,
 }
 
 impl Inbox {
@@ -53,8 +65,7 @@ impl Inbox {
         if self.facts.len() >= cap {
             return Err(Full);
         }
-        let permit = Arc::clone(places).try_acquire_owned().map_err(|_| Full)?;
-        self.permits.push(permit);
+        self.places.push(Arc::clone(places).try_acquire_owned().map_err(|_| Full)?);
         self.facts.push(fact);
         Ok(())
     }
@@ -81,29 +92,51 @@ impl Inbox {
         &mut self.observed[at].1
     }
 
-    /// Puts back what a failed reaction had taken out, before everything that came since. The quiet news was never gone.
-    pub(super) fn take_back(&mut self, events: Vec<Event>) {
-        let is_quiet = |event: &Event| [&self.quiet.started, &self.quiet.listed].iter().any(|quiet| quiet.as_ref() == Some(event));
-        let events: Vec<Event> = events.into_iter().filter(|event| !is_quiet(event)).collect();
-        if !events.is_empty() {
-            self.facts.insert(0, Fact::Events(events));
+    pub(super) fn nudge(&mut self) {
+        self.nudged = true;
+    }
+
+    /// Whether a reaction is due.
+    pub(super) fn has_work(&self) -> bool {
+        self.nudged || !self.is_empty()
+    }
+
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.observed.is_empty() && self.facts.is_empty()
+    }
+
+    /// Takes everything out.
+    pub(super) fn take(&mut self, quiet: Quiet) -> Batch {
+        let Self { observed, facts, places, .. } = std::mem::take(self);
+        Batch { quiet, observed, facts, places, durable: AtomicBool::new(false) }
+    }
+
+    /// Puts back what a failed reaction had taken out, before everything that came since.
+    pub(super) fn put_back(&mut self, batch: Batch) {
+        let later = std::mem::take(self);
+        *self = Self { observed: batch.observed, facts: batch.facts, places: batch.places, nudged: later.nudged };
+        for (uid, observed) in later.observed {
+            self.observed(uid).then(observed);
         }
+        self.facts.extend(later.facts);
+        self.places.extend(later.places);
     }
 
-    /// Whether the outcome of that step waits here.
-    pub(super) fn has_outcome_of(&self, step: Seq) -> bool {
-        let is = |event: &Event| matches!(event, Event::StepSettled(settled) if settled.step == step);
-        self.facts.iter().any(|fact| matches!(fact, Fact::Events(events) if events.iter().any(is)))
+    /// Whether one of the events that wait is such.
+    pub(super) fn has(&self, is: impl Fn(&Event) -> bool) -> bool {
+        has(&self.facts, is)
     }
 
-    /// Whether there is something to react to.
-    pub(super) fn is_loud(&self) -> bool {
-        !self.observed.is_empty() || !self.facts.is_empty()
+    pub(super) fn packages(&self) -> impl Iterator<Item = PackageDigest> {
+        packages(&self.observed)
     }
+}
 
-    /// Takes everything out, as the events that are new to this state. The quiet news stays here until it is durable.
-    pub(super) fn take(&mut self, app: &App) -> Taken {
-        // Each fact is news, or not, after those before it: a want that changes and changes back is two.
+impl Batch {
+    /// The events that are new to this state. Each fact is news, or not, after those before it: a want that changes and changes
+    /// back is two.
+    pub(super) fn news(&self, app: &App) -> News {
         let mut ahead = app.clone();
         let mut drafts = Vec::new();
         let mut add = |news: Vec<Draft>, ahead: &mut App| {
@@ -113,15 +146,46 @@ impl Inbox {
             drafts.extend(news);
         };
         add(self.quiet.started.iter().cloned().map(Draft::input).collect(), &mut ahead);
-        let quiet = usize::from(self.quiet.started.is_some());
-        for (_, observed) in std::mem::take(&mut self.observed) {
+        for (_, observed) in &self.observed {
             add(observed.events(&ahead), &mut ahead);
         }
-        for fact in std::mem::take(&mut self.facts) {
+        for fact in &self.facts {
             add(fact.events(&ahead), &mut ahead);
         }
-        let loud = drafts.len() > quiet;
+        let loud = drafts.len() > usize::from(self.quiet.started.is_some());
         drafts.extend(self.quiet.listed.iter().cloned().map(Draft::input));
-        Taken { drafts, loud, _places: std::mem::take(&mut self.permits) }
+        News { drafts, loud }
     }
+
+    /// What it says is in the log now: whatever happens, it is not to be taken in again.
+    pub(super) fn is_durable_now(&self) {
+        self.durable.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_durable(&self) -> bool {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    pub(super) fn has(&self, is: impl Fn(&Event) -> bool) -> bool {
+        has(&self.facts, is)
+    }
+
+    pub(super) fn packages(&self) -> impl Iterator<Item = PackageDigest> {
+        packages(&self.observed)
+    }
+
+    /// The same facts, without their places.
+    pub(super) fn copy(&self) -> Self {
+        let Self { quiet, observed, facts, .. } = self;
+        Self { quiet: quiet.clone(), observed: observed.clone(), facts: facts.clone(), ..Self::default() }
+    }
+}
+
+fn has(facts: &[Fact], is: impl Fn(&Event) -> bool) -> bool {
+    facts.iter().any(|fact| matches!(fact, Fact::Events(events) if events.iter().any(&is)))
+}
+
+fn packages(observed: &[(Uid, Observed)]) -> impl Iterator<Item = PackageDigest> {
+    let digests: BTreeSet<PackageDigest> = observed.iter().filter_map(|(_, observed)| observed.seen.as_ref()?.seen.sha256).collect();
+    digests.into_iter()
 }

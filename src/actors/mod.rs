@@ -10,12 +10,16 @@ mod health;
 mod inbox;
 mod perform;
 mod registry;
+mod replay;
 mod reports;
 mod subject;
 mod supervisor;
 mod tails;
 mod watcher;
 mod wheel;
+
+#[cfg(test)]
+mod tests;
 
 pub use committer::{Committer, CommitterThread};
 pub use health::{Health, Vitals};

@@ -101,6 +101,16 @@ impl Performer {
         };
     }
 
+    /// Forgets the environments of hosts that are there no more; `is_there` is asked after the hosts were looked up.
+    pub(super) fn forget(&self, is_there: impl Fn(&AppId, &HostName) -> bool) {
+        let lock = || self.environments.lock().unwrap_or_else(PoisonError::into_inner);
+        let held: Vec<HostKey> = lock().keys().cloned().collect();
+        let gone = held.into_iter().filter(|(app, host)| !is_there(app, host));
+        for key in gone {
+            lock().remove(&key);
+        }
+    }
+
     pub(super) async fn perform(&self, work: &Work, step: &Step) -> Tried {
         let order =
             |release: u64| Order { app: work.app.clone(), host: step.host().clone(), release, step: work.id, attempts: work.attempts };
@@ -134,7 +144,7 @@ impl Performer {
         }
         let file = match self.fetch_environment(order, present_will_do, &mut events).await {
             Ok(file) => file,
-            Err(tried) => return Tried { attempts: work.attempts, ..*tried },
+            Err(tried) => return Tried { attempts: work.attempts, events, ..*tried },
         };
         let performed = self.cluster.put_secret(order, file.as_deref(), present_will_do).await;
         let mut tried = Tried::of(performed, &order.app);
@@ -180,7 +190,13 @@ impl Performer {
         };
         let policy = self.cluster.ensure_policy(order.step, order.attempts).await;
         if !matches!(policy.answer, Answer::Done | Answer::AlreadySo) {
-            return Tried { object: None, ..Tried::of(policy, &work.app) };
+            // Whatever became of the policy, the pod was not sent.
+            let answer = match policy.answer {
+                Answer::RetryLater { after_us, slow_down, .. } => Answer::RetryLater { after_us, slow_down, doubtful: false },
+                Answer::Unknown => Answer::AGAIN,
+                ref other => other.clone(),
+            };
+            return Tried { answer, object: None, ..Tried::of(policy, &work.app) };
         }
         order.attempts = policy.attempts;
         let performed = self.cluster.create_pod(&order, &sha256).await;

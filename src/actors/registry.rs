@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ractor::ActorRef;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::facts::{Fact, SeenPod};
-use super::inbox::{Full, Inbox, Taken};
+use super::facts::{Fact, SeenPod, Shown};
+use super::inbox::{Batch, Full, Inbox, Quiet};
 use super::subject::Wake;
 use super::wheel::Wheel;
 use crate::app::state::App;
 use crate::config::Limits;
-use crate::events::kinds::pod::{GoneHow, NodeReady, NodeSeen, PodGone, SecretSeen};
+use crate::events::kinds::pod::{NodeReady, NodeSeen, PodGone, SecretSeen};
 use crate::events::record::Event;
-use crate::ids::{AppId, HostName, PackageDigest, Seq, Word};
+use crate::ids::{AppId, HostName, PackageDigest, Uid, Word};
 
 /// All subjects; cheap to clone, all clones are one.
 #[derive(Clone)]
@@ -39,6 +39,8 @@ struct Slots {
     started: Event,
     /// The first list of this incarnation.
     listed: Option<Event>,
+    /// No deadline wakes a subject any more.
+    settling: bool,
     /// No fact is taken in any more: the incarnation ends.
     closed: bool,
 }
@@ -46,11 +48,13 @@ struct Slots {
 struct Slot {
     state: Arc<App>,
     inbox: Inbox,
-    /// The events of a reaction that is not durable yet: taken in again if its actor fails.
-    in_hand: Vec<Event>,
+    /// What the reaction under way has taken in: taken in again if its actor fails before it is durable.
+    in_hand: Option<Arc<Batch>>,
     actor: Activity,
     /// Failures of its actor in a row.
     failures: u32,
+    /// Its actor fails whatever is done: it gets none any more in this incarnation, and takes nothing in.
+    quarantined: bool,
 }
 
 enum Activity {
@@ -61,16 +65,21 @@ enum Activity {
 }
 
 impl Registry {
-    /// The subjects that a replay found. `started` is what each learns with its next reaction.
+    /// The subjects that a replay found, and those of them whose log cannot be folded. `started` is what each learns with its
+    /// next reaction.
     pub(super) fn new(
         states: BTreeMap<AppId, App>,
+        broken: &BTreeSet<AppId>,
         started: Event,
         limits: &Limits,
         wheel: Wheel,
         to_activate: mpsc::UnboundedSender<AppId>,
     ) -> Self {
-        let slots = states.into_iter().map(|(app, state)| (app, Slot::new(Arc::new(state), &started, None)));
-        let slots = Slots { by_app: slots.collect(), nodes: BTreeMap::new(), started, listed: None, closed: false };
+        let slots = states.into_iter().map(|(app, state)| {
+            let is_broken = broken.contains(&app);
+            (app, Slot::new(state, is_broken))
+        });
+        let slots = Slots { by_app: slots.collect(), nodes: BTreeMap::new(), started, listed: None, settling: false, closed: false };
         Self(Arc::new(Inner {
             slots: Mutex::new(slots),
             places: Arc::new(Semaphore::new(limits.inbox as usize)),
@@ -81,17 +90,21 @@ impl Registry {
         }))
     }
 
-    /// Nothing under it panics half-way through a change, so that a poisoned lock still guards a whole state.
+    /// Nothing under it folds or plans, so that nothing under it panics half-way through a change.
     fn slots(&self) -> MutexGuard<'_, Slots> {
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn post(&self, app: &AppId, put: impl FnOnce(&mut Inbox) -> Result<(), Full>) -> Result<(), Full> {
         let mut slots = self.slots();
-        if slots.closed || (!slots.by_app.contains_key(app) && slots.by_app.len() >= self.0.apps_max) {
+        let max = self.0.apps_max;
+        if slots.closed || (!slots.by_app.contains_key(app) && slots.by_app.len() >= max && slots.living() >= max) {
             return Err(Full);
         }
         let slot = slots.slot(app);
+        if slot.quarantined {
+            return Ok(());
+        }
         put(&mut slot.inbox)?;
         self.wake(app, slot);
         Ok(())
@@ -100,7 +113,7 @@ impl Registry {
     fn wake(&self, app: &AppId, slot: &mut Slot) {
         match &slot.actor {
             Activity::Active(actor) => {
-                // An actor that is ending is seen by its supervisor, which finds the inbox full.
+                // One that is failing is seen by its supervisor, which wakes the next one.
                 let _ = actor.cast(Wake);
             }
             Activity::Asked => {}
@@ -143,31 +156,33 @@ impl Registry {
         });
     }
 
-    /// A complete list: what it shows is posted, what it does not show and is not newer is gone. The first of an incarnation
-    /// lets every subject plan.
+    /// A complete list, by app: each subject compares it with what it knows. The first of an incarnation lets every subject plan.
     pub(super) fn listed(
         &self,
         listed: &Event,
         version: u64,
         mut pods: BTreeMap<AppId, Vec<SeenPod>>,
-        spared: &BTreeSet<String>,
-        secrets: &[(AppId, SecretSeen)],
+        odd: &Arc<BTreeSet<String>>,
+        mut secrets: BTreeMap<AppId, Vec<SecretSeen>>,
     ) {
         let mut slots = self.slots();
-        let first = slots.listed.is_none();
-        slots.listed = Some(listed.clone());
-        for app in pods.keys().chain(secrets.iter().map(|(app, _)| app)) {
-            let slot = slots.slot(app);
-            slot.inbox.quiet.listed.get_or_insert_with(|| listed.clone());
+        if slots.closed {
+            return;
         }
-        for (app, slot) in &mut slots.by_app {
+        for app in pods.keys().chain(secrets.keys()) {
+            slots.slot(app);
+        }
+        let first = slots.listed.is_none();
+        slots.listed.get_or_insert_with(|| listed.clone());
+        for (app, slot) in slots.by_app.iter_mut().filter(|(_, slot)| !slot.quarantined) {
             let shown = pods.remove(app).unwrap_or_default();
-            let held: Vec<&SecretSeen> = secrets.iter().filter(|(of, _)| of == app).map(|(_, seen)| seen).collect();
-            slot.take_list(version, shown, spared, &held);
+            let uids: BTreeSet<Uid> = shown.iter().map(|pod| pod.seen.uid.clone()).collect();
+            let list = Shown { version, pods: uids, odd: Arc::clone(odd), secrets: secrets.remove(app).unwrap_or_default() };
+            slot.take_list(shown, list);
             if first {
-                slot.inbox.quiet.listed = Some(listed.clone());
+                slot.inbox.nudge();
             }
-            if first || slot.inbox.is_loud() {
+            if slot.inbox.has_work() {
                 self.wake(app, slot);
             }
         }
@@ -179,7 +194,7 @@ impl Registry {
         if slots.nodes.insert(seen.node.clone(), seen.ready) == Some(seen.ready) {
             return;
         }
-        for (app, slot) in &mut slots.by_app {
+        for (app, slot) in slots.by_app.iter_mut().filter(|(_, slot)| !slot.quarantined) {
             // A node that is fine is not worth a record, unless it was not before.
             let news = seen.ready != NodeReady::Ready || slot.state.nodes.contains_key(&seen.node);
             if news && slot.state.hosts.values().any(|host| host.is_on(&seen.node)) {
@@ -194,27 +209,24 @@ impl Registry {
         self.slots().nodes.clear();
     }
 
-    /// Takes what waits for a subject, and its state. What is taken is kept in hand until [`Registry::commit`].
-    pub(super) fn take(&self, app: &AppId) -> Option<(Arc<App>, Taken)> {
+    /// Takes what waits for a subject, and its state; `None` when there is nothing to react to. What is taken is kept in hand
+    /// until [`Registry::commit`].
+    pub(super) fn take(&self, app: &AppId) -> Option<(Arc<App>, Arc<Batch>)> {
         let mut slots = self.slots();
-        let slot = slots.by_app.get_mut(app)?;
-        let state = Arc::clone(&slot.state);
-        let taken = slot.inbox.take(&state);
-        slot.in_hand = taken.drafts.iter().map(|draft| draft.event.clone()).collect();
-        Some((state, taken))
+        let owed = slots.owed(&slots.by_app.get(app)?.state);
+        let slot = slots.by_app.get_mut(app).filter(|slot| !slot.quarantined && slot.inbox.has_work())?;
+        let batch = Arc::new(slot.inbox.take(owed));
+        slot.in_hand = Some(Arc::clone(&batch));
+        Some((Arc::clone(&slot.state), batch))
     }
 
     /// A reaction is durable: its state is the subject's now, and what it took in is done with.
-    pub(super) fn commit(&self, app: &AppId, state: App, learned: bool) {
+    pub(super) fn commit(&self, app: &AppId, state: Arc<App>) {
         let mut slots = self.slots();
         let Slots { by_app, nodes, .. } = &mut *slots;
         let Some(slot) = by_app.get_mut(app) else { return };
-        slot.in_hand.clear();
+        slot.in_hand = None;
         slot.failures = 0;
-        if learned {
-            slot.inbox.quiet.started = None;
-            slot.inbox.quiet.listed = None;
-        }
         for node in state.hosts.values().filter_map(|host| host.node()) {
             // A node that is fine is not worth a record, unless it was not before.
             if let Some(ready) = nodes.get(node)
@@ -224,26 +236,30 @@ impl Registry {
                 slot.inbox.take_in(Fact::Node(NodeSeen { node: node.clone(), ready: *ready }));
             }
         }
-        slot.state = Arc::new(state);
+        slot.state = state;
     }
 
     /// The reaction came to nothing: what it took in was no news.
     pub(super) fn nothing_new(&self, app: &AppId) {
         if let Some(slot) = self.slots().by_app.get_mut(app) {
-            slot.in_hand.clear();
+            slot.in_hand = None;
             slot.failures = 0;
         }
     }
 
-    /// Lets a subject rest until `wake_us`, if nothing came meanwhile; says whether it rests.
-    pub(super) fn rest(&self, app: &AppId, wake_us: Option<i64>) -> bool {
-        self.0.wheel.set(app, wake_us);
+    /// Lets a subject wait until `wake_us`, with its actor or without, unless something came meanwhile; says whether it waits.
+    pub(super) fn rest(&self, app: &AppId, wake_us: Option<i64>, keeps_actor: bool) -> bool {
         let mut slots = self.slots();
+        let settling = slots.settling;
         let Some(slot) = slots.by_app.get_mut(app) else { return true };
-        if slot.inbox.is_loud() {
+        if slot.inbox.has_work() {
             return false;
         }
-        slot.actor = Activity::Resting;
+        // Under the lock: a deadline that passes now nudges a subject that is known to wait.
+        self.0.wheel.set(app, wake_us.filter(|_| !settling));
+        if !keeps_actor {
+            slot.actor = Activity::Resting;
+        }
         true
     }
 
@@ -257,51 +273,52 @@ impl Registry {
 
     /// The subject's actor failed: its state is the log's now, and what it had in hand waits again, unless that is in the log.
     /// Gives how often it failed in a row.
-    pub(super) fn failed(&self, app: &AppId, of_log: &App) -> u32 {
+    pub(super) fn failed(&self, app: &AppId, of_log: App) -> u32 {
         let mut slots = self.slots();
         let Some(slot) = slots.by_app.get_mut(app) else { return 0 };
         slot.failures += 1;
         slot.actor = Activity::Resting;
-        let in_hand = std::mem::take(&mut slot.in_hand);
-        if *slot.state == *of_log {
-            slot.inbox.take_back(in_hand);
-        } else {
-            slot.inbox.quiet = super::inbox::Quiet::default();
-            slot.state = Arc::new(of_log.clone());
+        slot.state = Arc::new(of_log);
+        if let Some(batch) = slot.in_hand.take().filter(|batch| !batch.is_durable()) {
+            slot.inbox.put_back(Arc::try_unwrap(batch).unwrap_or_else(|shared| shared.copy()));
         }
+        slot.inbox.nudge();
         slot.failures
     }
 
-    /// Whether a step's outcome waits for its subject.
-    pub(super) fn awaits_outcome(&self, app: &AppId, step: Seq) -> bool {
-        self.slots().by_app.get(app).is_some_and(|slot| slot.inbox.has_outcome_of(step))
+    /// Whether a step is in flight and its word of that kind has not come.
+    pub(super) fn awaits(&self, app: &AppId, flies: impl Fn(&App) -> bool, is_word: impl Fn(&Event) -> bool) -> bool {
+        let slots = self.slots();
+        slots.by_app.get(app).is_some_and(|slot| {
+            flies(&slot.state) && !slot.inbox.has(&is_word) && !slot.in_hand.as_ref().is_some_and(|batch| batch.has(&is_word))
+        })
     }
 
     /// No deadline wakes a subject any more: the incarnation ends.
     pub(super) fn settle_down(&self) {
         let mut slots = self.slots();
-        for (app, slot) in &mut slots.by_app {
+        slots.settling = true;
+        for app in slots.by_app.keys() {
             self.0.wheel.set(app, None);
-            // One that only waits for steps that are not sent any more has nothing left to do.
-            if !slot.inbox.is_loud() && matches!(slot.actor, Activity::Active(_)) {
-                slot.actor = Activity::Resting;
-            }
         }
     }
 
-    /// Replaces a subject's state by the log's, and forgets what waits: its actor failed too often.
-    pub(super) fn replace(&self, app: &AppId, state: App) {
+    /// A subject is shown as it is and not acted on any more; what waits for it is forgotten, and found again by the next
+    /// incarnation's list and first answer.
+    pub(super) fn quarantine(&self, app: &AppId, state: App) {
         if let Some(slot) = self.slots().by_app.get_mut(app) {
-            slot.state = Arc::new(state);
+            self.0.wheel.set(app, None);
+            slot.state = Arc::new(App { quarantined: true, ..state });
             slot.inbox = Inbox::default();
-            slot.failures = 0;
+            slot.in_hand = None;
+            slot.quarantined = true;
         }
     }
 
-    /// Asks for a reaction though nothing came: a deadline.
+    /// Asks for a reaction though nothing came: a deadline, or a start after a failure.
     pub(super) fn nudge(&self, app: &AppId) {
-        let mut slots = self.slots();
-        if let Some(slot) = slots.by_app.get_mut(app) {
+        if let Some(slot) = self.slots().by_app.get_mut(app).filter(|slot| !slot.quarantined) {
+            slot.inbox.nudge();
             self.wake(app, slot);
         }
     }
@@ -335,17 +352,24 @@ impl Registry {
         self.slots().by_app.values().filter(|slot| !matches!(slot.actor, Activity::Resting)).count()
     }
 
-    /// The packages that a want or a pod names.
+    /// Subjects with a reaction under way or due.
+    #[must_use]
+    pub fn busy(&self) -> usize {
+        self.slots().by_app.values().filter(|slot| slot.has_work()).count()
+    }
+
+    /// The packages that a want or a pod names, those that are about to be known included.
     #[must_use]
     pub fn packages(&self) -> BTreeSet<PackageDigest> {
         let slots = self.slots();
-        let states = slots.by_app.values().map(|slot| &slot.state);
-        states
-            .flat_map(|state| {
-                let wanted = state.want.iter().map(|want| want.sha256);
-                wanted.chain(state.hosts.values().filter_map(|host| host.sha256))
-            })
-            .collect()
+        let mut named = BTreeSet::new();
+        for slot in slots.by_app.values() {
+            named.extend(slot.state.want.iter().map(|want| want.sha256));
+            named.extend(slot.state.hosts.values().filter_map(|host| host.sha256));
+            named.extend(slot.inbox.packages());
+            named.extend(slot.in_hand.iter().flat_map(|batch| batch.packages()));
+        }
+        named
     }
 
     /// When a subject looks again, log time.
@@ -357,40 +381,43 @@ impl Registry {
 
 impl Slots {
     fn slot(&mut self, app: &AppId) -> &mut Slot {
-        let Self { by_app, started, listed, .. } = self;
-        by_app.entry(app.clone()).or_insert_with(|| Slot::new(Arc::default(), started, listed.as_ref()))
+        self.by_app.entry(app.clone()).or_insert_with(|| Slot::new(App::default(), false))
+    }
+
+    /// What this state has not learned yet of the incarnation.
+    fn owed(&self, state: &App) -> Quiet {
+        let started = matches!(&self.started, Event::IncarnationStarted(started) if started.number != state.incarnation);
+        Quiet {
+            started: started.then(|| self.started.clone()),
+            listed: self.listed.as_ref().filter(|_| started || state.listed.is_none()).cloned(),
+        }
+    }
+
+    /// Apps that are wanted or leave something behind: those that are neither cost a name and a want.
+    fn living(&self) -> usize {
+        self.by_app.values().filter(|slot| !slot.state.hosts.is_empty() || slot.state.missing.in_row == 0 || slot.has_work()).count()
     }
 }
 
 impl Slot {
-    fn new(state: Arc<App>, started: &Event, listed: Option<&Event>) -> Self {
-        let mut inbox = Inbox::default();
-        inbox.quiet.started = Some(started.clone());
-        inbox.quiet.listed = listed.cloned();
-        Self { state, inbox, in_hand: Vec::new(), actor: Activity::Resting, failures: 0 }
+    fn new(state: App, broken: bool) -> Self {
+        Self { state: Arc::new(state), inbox: Inbox::default(), in_hand: None, actor: Activity::Resting, failures: 0, quarantined: broken }
     }
 
-    /// The differences between what is known and what a list shows.
-    fn take_list(&mut self, version: u64, shown: Vec<SeenPod>, spared: &BTreeSet<String>, secrets: &[&SecretSeen]) {
-        for (host, known) in &self.state.hosts {
-            if let Some(pod) = &known.pod
-                && pod.resource_version <= version
-                && !spared.contains(host.as_str())
-                && !shown.iter().any(|shown| shown.seen.uid == pod.uid)
-            {
-                let gone = PodGone { host: host.clone(), uid: pod.uid.clone(), resource_version: version, how: GoneHow::Absent };
-                self.inbox.went(gone);
-            }
-            if !matches!(known.secret, crate::app::state::Secret::Absent) && !secrets.iter().any(|seen| seen.host == *host) {
-                self.inbox.take_in(Fact::NoSecret(host.clone()));
-            }
+    fn has_work(&self) -> bool {
+        self.in_hand.is_some() || self.inbox.has_work()
+    }
+
+    /// Posts what a list showed of it, if there is anything that the list could differ from.
+    fn take_list(&mut self, shown: Vec<SeenPod>, list: Shown) {
+        let blank = self.state.hosts.is_empty() && self.inbox.is_empty() && self.in_hand.is_none();
+        if blank && shown.is_empty() && list.secrets.is_empty() {
+            return;
         }
         for pod in shown {
             self.inbox.saw(pod);
         }
-        for seen in secrets {
-            self.inbox.take_in(Fact::Secret((*seen).clone()));
-        }
+        self.inbox.take_in(Fact::List(list));
     }
 }
 

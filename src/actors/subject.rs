@@ -6,6 +6,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::cluster::ClusterHandle;
 use super::committer::{Committer, NotAppended};
+use super::inbox::News;
 use super::registry::Registry;
 use super::reports::Reports;
 use crate::app::react::{Reacted, Under, committed, react};
@@ -63,26 +64,28 @@ impl Actor for AppActor {
 
 impl AppState {
     async fn react_until_rest(&self, myself: &ActorRef<Wake>) -> Result<(), ActorProcessingErr> {
-        loop {
-            let Some((app, wake_us)) = self.react_once().await? else { return Ok(()) };
+        while let Some((app, wake_us)) = self.react_once().await? {
             let works = app.hosts.values().any(|host| !host.flights.is_empty());
-            if !self.shared.registry.rest(&self.app, wake_us) {
-                continue;
+            if self.shared.registry.rest(&self.app, wake_us, works) {
+                if !works {
+                    myself.stop(None);
+                }
+                return Ok(());
             }
-            if !works {
-                myself.stop(None);
-            }
-            return Ok(());
         }
+        Ok(())
     }
 
-    /// One reaction; gives the state after it, and when to look again.
+    /// One reaction; gives the state after it, and when to look again; `None` when there is nothing to react to.
     async fn react_once(&self) -> Result<Option<(Arc<App>, Option<i64>)>, ActorProcessingErr> {
         let Shared { registry, clock, settings, settings_seq, .. } = &self.shared;
-        let Some((app, taken)) = registry.take(&self.app) else { return Ok(None) };
+        let Some((app, batch)) = registry.take(&self.app) else { return Ok(None) };
+        let News { drafts, loud } = batch.news(&app);
         let under = Under { rules: Rules::CURRENT, settings, settings_seq: *settings_seq };
-        let Reacted { reaction, decisions, wake_us } = react(&app, &self.subject, taken.drafts.clone(), under, clock.now_us());
-        if !taken.loud && decisions == 0 {
+        let Reacted { reaction, decisions, wake_us } = react(&app, &self.subject, drafts, under, clock.now_us());
+        #[cfg(test)]
+        super::tests::poison::meet(&self.app, super::tests::poison::At::BeforeAppend);
+        if !loud && decisions == 0 {
             // A reaction with no new fact and no step is not recorded.
             registry.nothing_new(&self.app);
             return Ok(Some((app, wake_us)));
@@ -93,18 +96,22 @@ impl AppState {
             // The incarnation ends; whatever was decided is void, and the state is rebuilt from the log.
             Err(NotAppended::LogFailed(_)) => return Ok(None),
         };
+        batch.is_durable_now();
+        #[cfg(test)]
+        super::tests::poison::meet(&self.app, super::tests::poison::At::AfterAppend);
         let mut next = App::clone(&app);
         committed(&mut next, Rules::CURRENT, &records);
-        registry.commit(&self.app, next.clone(), true);
-        drop(taken);
+        let next = Arc::new(next);
+        registry.commit(&self.app, Arc::clone(&next));
+        drop(batch);
         self.shared.metrics.reaction();
         self.hand_on(&next, &records);
-        let next = Arc::new(next);
         self.shared.reports.state(&self.app, &next);
         Ok(Some((next, wake_us)))
     }
 
     /// What was decided goes on its way: it is durable now.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of the closed list of kinds these five concern others")]
     fn hand_on(&self, app: &App, records: &[Record]) {
         let mut withheld = Vec::new();
         for record in records {
@@ -116,7 +123,7 @@ impl AppState {
                 Event::StepIssued(StepIssued { step, purpose, .. }) => {
                     self.shared.cluster.submit(&self.app, id, step.clone(), *purpose);
                 }
-                Event::StepRevoked(revoked) => self.shared.cluster.revoke(&self.app, revoked.step),
+                Event::StepRevoked(revoked) => self.shared.cluster.revoke(revoked.step),
                 Event::TailAsked(asked) => self.shared.cluster.read_tail(&self.app, id, asked.of.clone()),
                 Event::PodEnded(ended) => self.shared.metrics.ended(ended.cause),
                 _ => {}

@@ -1,13 +1,16 @@
 //! The root of an incarnation: starts the actors, gives each subject one while it has something to do, and restarts a subject
 //! whose actor failed from the log. When anything but a subject fails, the incarnation ends.
 
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::beat::{BeatActor, BeatParts};
 use super::cluster::{ClusterActor, ClusterHandle};
@@ -15,19 +18,20 @@ use super::committer::Committer;
 use super::health::Health;
 use super::perform::Performer;
 use super::registry::Registry;
+use super::replay::{Replayed, replay};
 use super::reports::Reports;
 use super::subject::{AppActor, Shared};
 use super::watcher::{WatchActor, WatchParts};
 use super::wheel::Wheel;
-use crate::app::react::committed;
 use crate::app::rules::Rules;
 use crate::app::state::App;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::events::kinds::daemon::{IncarnationStopped, PlanSettings, Quarantined};
+use crate::events::kinds::step::StepWithheld;
+use crate::events::kinds::tail::TailOf;
 use crate::events::log::LogReader;
-use crate::events::record::{Draft, Event, Reaction, Record};
-use crate::events::stored::Body;
+use crate::events::record::{Draft, Event, Reaction};
 use crate::gateway::{Gateway, Outbox, SourceStore};
 use crate::ids::{AppId, RecordId, Seq, Subject, Word};
 use crate::kube::decode::{Nodes, Pods};
@@ -38,6 +42,12 @@ use crate::telemetry::Metrics;
 
 /// Failures of a subject's actor in a row after which the subject is quarantined.
 const FAILURES: u32 = 3;
+
+/// How long the supervisor may take to stop what brings new facts.
+const STOP_SOURCES_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long the subjects may take to record what came back.
+const SETTLE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Everything an incarnation is made of.
 pub struct Parts {
@@ -55,6 +65,8 @@ pub struct Parts {
     pub log_failure: tokio::sync::watch::Receiver<Option<String>>,
     /// What the replay gave.
     pub states: BTreeMap<AppId, App>,
+    /// The apps among them whose log cannot be folded: shown, not acted on.
+    pub broken: BTreeSet<AppId>,
     /// What each subject learns first.
     pub started: Event,
     /// The record of the settings in force.
@@ -98,6 +110,8 @@ pub(super) enum Order {
     Activate(AppId),
     /// The log failed.
     LogFailed(String),
+    /// One of the tasks beside the actors is over.
+    TaskEnded(&'static str),
     /// Everything stops taking in.
     StopSources(ractor::RpcReplyPort<()>),
 }
@@ -112,7 +126,7 @@ struct State {
     parts: BTreeMap<ActorId, &'static str>,
     sources: Vec<ActorCell>,
     ended: Option<oneshot::Sender<Ended>>,
-    tasks: tokio::task::JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 struct Arguments {
@@ -135,7 +149,7 @@ impl Daemon {
         let (asking, to_activate) = mpsc::unbounded_channel();
         let mut parts = parts;
         let states = std::mem::take(&mut parts.states);
-        let registry = Registry::new(states, parts.started.clone(), &parts.settings.limits, wheel.clone(), asking);
+        let registry = Registry::new(states, &parts.broken, parts.started.clone(), &parts.settings.limits, wheel.clone(), asking);
         let health = Health::default();
         let (ending, ended) = oneshot::channel();
         let (handing, handed) = oneshot::channel();
@@ -175,15 +189,18 @@ impl Daemon {
 
     /// Ends in order: takes in nothing more, lets what is under way come back and be recorded, then stops every actor.
     pub async fn stop(self, reason: &str) {
-        let _ = self.supervisor.call(Order::StopSources, Some(std::time::Duration::from_secs(5))).await;
+        let _ = self.supervisor.call(Order::StopSources, Some(STOP_SOURCES_LIMIT)).await;
         self.cluster.drain().await;
+        self.registry.settle_down();
         let settled = async {
-            while self.registry.active() > 0 {
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            // Without a log nothing settles any more.
+            while self.registry.busy() > 0 && self.health.vitals().log_failed.is_none() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        self.registry.settle_down();
-        let _ = tokio::time::timeout(std::time::Duration::from_secs(2), settled).await;
+        if tokio::time::timeout(SETTLE_LIMIT, settled).await.is_err() {
+            tracing::warn!(subjects = self.registry.busy(), "what came in last is not recorded: the next start finds it again");
+        }
         self.registry.close();
         let stopped = Event::IncarnationStopped(IncarnationStopped { reason: Word::new(reason) });
         let reaction = Reaction {
@@ -225,6 +242,7 @@ impl Actor for Supervisor {
                 state.shared.registry.activated(&app, actor);
             }
             Order::LogFailed(why) => state.end(Ended::LogFailed(why)),
+            Order::TaskEnded(name) => state.end(Ended::PartFailed(format!("{name} has ended"))),
             Order::StopSources(reply) => {
                 state.parts.clear();
                 for source in std::mem::take(&mut state.sources) {
@@ -358,7 +376,8 @@ fn watch_parts(
     }
 }
 
-/// What is no actor: forwarding who needs one, the timer of all subjects, the log's failure. They end with the supervisor.
+/// What is no actor: forwarding who needs one, the timer of all subjects, the log's failure. They end with the supervisor, and
+/// nothing goes on when one of them ends before.
 fn tasks(
     myself: &ActorRef<Order>,
     registry: Registry,
@@ -367,31 +386,41 @@ fn tasks(
     mut to_activate: mpsc::UnboundedReceiver<AppId>,
     mut log_failure: tokio::sync::watch::Receiver<Option<String>>,
     health: Health,
-) -> tokio::task::JoinSet<()> {
-    let mut tasks = tokio::task::JoinSet::new();
+) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
     let supervisor = myself.clone();
-    tasks.spawn(async move {
+    watch_over(&mut tasks, myself, "the activation of subjects", async move {
         while let Some(app) = to_activate.recv().await {
             if supervisor.cast(Order::Activate(app)).is_err() {
                 return;
             }
         }
     });
-    tasks.spawn(async move {
+    watch_over(&mut tasks, myself, "the timer of subjects", async move {
         loop {
             let app = wheel.due(&clock).await;
             registry.nudge(&app);
         }
     });
     let supervisor = myself.clone();
-    tasks.spawn(async move {
-        let failed = log_failure.wait_for(Option::is_some).await.map(|why| why.clone().unwrap_or_default());
-        if let Ok(why) = failed {
-            health.note(|vitals| vitals.log_failed = Some(why.clone()));
-            let _ = supervisor.cast(Order::LogFailed(why));
-        }
+    watch_over(&mut tasks, myself, "the watch over the log", async move {
+        let why = match log_failure.wait_for(Option::is_some).await {
+            Ok(why) => why.clone().unwrap_or_default(),
+            // It ends after all its users, unless it panicked.
+            Err(_) => "the committer is gone".to_owned(),
+        };
+        health.note(|vitals| vitals.log_failed = Some(why.clone()));
+        let _ = supervisor.cast(Order::LogFailed(why));
     });
     tasks
+}
+
+fn watch_over(tasks: &mut JoinSet<()>, supervisor: &ActorRef<Order>, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+    let supervisor = supervisor.clone();
+    tasks.spawn(async move {
+        let _ = AssertUnwindSafe(task).catch_unwind().await;
+        let _ = supervisor.cast(Order::TaskEnded(name));
+    });
 }
 
 impl State {
@@ -404,64 +433,67 @@ impl State {
     }
 
     /// Gives a subject whose actor failed its state of the log, and what its actor had in hand if that is not in there; after
-    /// too many failures it is quarantined: visible, not acted on.
+    /// too many failures, or when its log cannot be folded, it is quarantined: visible, not acted on.
     async fn restart(&mut self, app: &AppId) {
         let subject = Subject::App(app.clone());
-        let mut state = match replay(self.reader.as_ref(), &subject) {
-            Ok(state) => state,
+        let Replayed { state, tails, broken } = match replay(self.reader.as_ref(), &subject) {
+            Ok(replayed) => replayed,
             Err(why) => return self.end(Ended::PartFailed(format!("{app} cannot be replayed: {why}"))),
         };
-        if self.shared.registry.failed(app, &state) < FAILURES {
-            self.submit_again(app, &state);
-            return self.shared.registry.nudge(app);
+        if broken {
+            let last = self.shared.registry.state(app).map(|state| App::clone(&state)).unwrap_or_default();
+            return self.quarantine(app, last).await;
         }
+        if self.shared.registry.failed(app, state.clone()) >= FAILURES {
+            return self.quarantine(app, state).await;
+        }
+        self.hand_on_again(app, &state, &tails);
+        self.shared.reports.state(app, &state);
+        self.shared.registry.nudge(app);
+    }
+
+    async fn quarantine(&mut self, app: &AppId, state: App) {
         tracing::error!(%app, "quarantined: its actor fails again and again");
+        self.shared.registry.quarantine(app, state);
         let quarantined = Quarantined { invariant: Word::new("no_panic"), at: self.reader.head() };
         let reaction = Reaction {
-            subject,
+            subject: Subject::App(app.clone()),
             time_us: self.shared.clock.now_us(),
             rules: Rules::CURRENT.number(),
             settings: self.shared.settings_seq,
             drafts: vec![Draft::input(Event::Quarantined(quarantined))],
         };
-        if let Ok(records) = self.shared.committer.append(reaction).await {
-            committed(&mut state, Rules::CURRENT, &records);
-            self.shared.registry.replace(app, state);
+        if let Err(error) = self.shared.committer.append(reaction).await {
+            tracing::error!(%app, %error, "the quarantine cannot be recorded");
         }
     }
 
-    /// Steps that are durable and that the cluster actor may never have been given: it takes each once.
-    fn submit_again(&self, app: &AppId, state: &App) {
+    /// What is durable and was perhaps never handed on: the cluster actor takes each once.
+    fn hand_on_again(&self, app: &AppId, state: &App, tails: &BTreeMap<TailOf, Seq>) {
+        let Shared { registry, cluster, log, .. } = &self.shared;
+        let id = |seq: Seq| RecordId { log: *log, seq };
+        let mut withheld = Vec::new();
         for host in state.hosts.values() {
-            for (seq, flight) in &host.flights {
-                let ours = flight.incarnation == state.incarnation && !flight.withheld && !flight.revoking;
-                if ours && !self.shared.registry.awaits_outcome(app, *seq) {
-                    let id = RecordId { log: self.shared.log, seq: *seq };
-                    self.shared.cluster.submit(app, id, flight.step.clone(), flight.purpose);
+            for (seq, flight) in host.flights.iter().filter(|(_, flight)| flight.incarnation == state.incarnation && !flight.withheld) {
+                if !state.acts || state.frozen {
+                    let is_word = |event: &Event| matches!(event, Event::StepWithheld(withheld) if withheld.step == *seq);
+                    if registry.awaits(app, |_| true, is_word) {
+                        withheld.push(Event::StepWithheld(StepWithheld { step: *seq }));
+                    }
+                    continue;
+                }
+                cluster.submit_again(app, id(*seq), flight.step.clone(), flight.purpose);
+                if flight.revoking {
+                    cluster.revoke(*seq);
                 }
             }
+            let unread = host.tails.iter().filter(|(_, tail)| tail.incarnation == state.incarnation && !tail.settled);
+            for (of, seq) in unread.filter_map(|(of, _)| Some((of, tails.get(of)?))) {
+                cluster.read_tail_again(app, id(*seq), of.clone());
+            }
+        }
+        if !withheld.is_empty() {
+            registry.bring(app, withheld);
         }
     }
-}
-
-/// The state of one subject, by the log alone.
-fn replay(reader: &dyn LogReader, subject: &Subject) -> Result<App, String> {
-    let mut app = App::default();
-    let mut failed = None;
-    let read = reader.subject(subject, Seq(1), &mut |item| match item {
-        Ok(stored) => {
-            match stored.body {
-                Body::Known(event) => committed(&mut app, Rules::CURRENT, &[Record { header: stored.header, event }]),
-                Body::Opaque(_) | Body::Withheld => {}
-                Body::NeedsVersion(_) => failed = Some(format!("record {} is of a newer build", stored.header.seq)),
-            }
-            ControlFlow::Continue(())
-        }
-        Err(damage) => {
-            failed = Some(damage.to_string());
-            ControlFlow::Break(())
-        }
-    });
-    read.map_err(|error| error.to_string())?;
-    failed.map_or(Ok(app), Err)
 }

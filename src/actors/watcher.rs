@@ -91,13 +91,14 @@ impl WatchState {
     async fn take_one(&mut self) -> Result<(), ActorProcessingErr> {
         tokio::select! {
             biased;
-            watched = self.pods.recv() => match watched {
-                Some(watched) => self.pod(watched).await,
-                None => return Err("the watch of pods has ended".into()),
-            },
+            // Nodes change rarely: they do not keep the pods waiting, and pods could.
             watched = self.nodes.recv() => match watched {
                 Some(watched) => self.node(watched),
                 None => return Err("the watch of nodes has ended".into()),
+            },
+            watched = self.pods.recv() => match watched {
+                Some(watched) => self.pod(watched).await,
+                None => return Err("the watch of pods has ended".into()),
             },
         }
         Ok(())
@@ -110,8 +111,11 @@ impl WatchState {
         }
         match watched {
             Watched::Listed { resource_version, seen, odd } => {
-                let spared = odd.into_iter().map(|odd| odd.name).collect();
-                self.listed(resource_version, seen, &spared).await;
+                for odd in &odd {
+                    tracing::warn!(name = odd.name, why = odd.why, "a pod cannot be read: it is left as it is");
+                }
+                let odd = Arc::new(odd.into_iter().map(|odd| odd.name).collect());
+                self.listed(resource_version, seen, &odd).await;
             }
             Watched::Seen(observation) => self.seen(observation),
             Watched::Deleted(observation) => {
@@ -163,7 +167,7 @@ impl WatchState {
         SeenPod { seen, messages }
     }
 
-    async fn listed(&mut self, version: u64, seen: Vec<Observation>, spared: &BTreeSet<String>) {
+    async fn listed(&mut self, version: u64, seen: Vec<Observation>, odd: &Arc<BTreeSet<String>>) {
         let count = seen.len() as u64;
         let mut pods: BTreeMap<AppId, Vec<SeenPod>> = BTreeMap::new();
         for observation in seen {
@@ -175,26 +179,25 @@ impl WatchState {
         let secrets = self.list_secrets().await;
         let listed = Event::Listed(Listed { resource_version: version, pods: count });
         self.tell_log(listed.clone()).await;
-        tracing::info!(pods = count, secrets = secrets.len(), "the cluster is listed");
-        self.parts.registry.listed(&listed, version, pods, spared, &secrets);
+        tracing::info!(pods = count, secrets = secrets.values().map(Vec::len).sum::<usize>(), "the cluster is listed");
+        self.parts.registry.listed(&listed, version, pods, odd, secrets);
     }
 
     /// The Secrets of ours, tried until they can be had: nothing is planned on half a list.
-    async fn list_secrets(&self) -> Vec<(AppId, SecretSeen)> {
+    async fn list_secrets(&self) -> BTreeMap<AppId, Vec<SecretSeen>> {
         let mut tries = 0;
         loop {
             match self.parts.performer.cluster.list_secrets().await {
                 Ok(secrets) => {
-                    let ours = secrets.into_iter().filter(|secret| !secret.deleting);
-                    return ours
-                        .filter_map(|secret| match secret.ownership {
-                            Ownership::Ours(app) => Some((
-                                app,
-                                SecretSeen { host: secret.host, uid: secret.object.uid, resource_version: secret.object.resource_version },
-                            )),
-                            _ => None,
-                        })
-                        .collect();
+                    let mut ours: BTreeMap<AppId, Vec<SecretSeen>> = BTreeMap::new();
+                    for secret in secrets.into_iter().filter(|secret| !secret.deleting) {
+                        if let Ownership::Ours(app) = secret.ownership {
+                            let (host, object) = (secret.host, secret.object);
+                            let seen = SecretSeen { host, uid: object.uid, resource_version: object.resource_version };
+                            ours.entry(app).or_default().push(seen);
+                        }
+                    }
+                    return ours;
                 }
                 Err(answer) => {
                     tries += 1;

@@ -32,18 +32,12 @@ impl Wheel {
     /// Sets when the subject looks again, log time; `None`: only when something comes.
     pub(super) fn set(&self, app: &AppId, time_us: Option<i64>) {
         let mut times = self.times();
-        if times.by_app.get(app).copied() == time_us {
-            return;
-        }
-        if let Some(former) = times.by_app.remove(app) {
-            times.by_time.remove(&(former, app.clone()));
-        }
-        if let Some(time_us) = time_us {
-            times.by_app.insert(app.clone(), time_us);
-            times.by_time.insert((time_us, app.clone()));
-        }
+        times.set(app, time_us);
+        let is_next = times.by_time.first().is_some_and(|(_, first)| first == app);
         drop(times);
-        self.0.changed.notify_one();
+        if is_next {
+            self.0.changed.notify_one();
+        }
     }
 
     /// When the subject looks again.
@@ -54,21 +48,45 @@ impl Wheel {
     /// Waits until a subject is due, and takes it off.
     pub(super) async fn due(&self, clock: &Clock) -> AppId {
         loop {
-            let first = self.times().by_time.first().cloned();
-            match first {
-                Some((time_us, app)) if time_us <= clock.now_us() => {
-                    self.set(&app, None);
-                    return app;
-                }
-                Some((time_us, _)) => {
-                    tokio::select! {
-                        biased;
-                        () = self.0.changed.notified() => {}
-                        () = clock.sleep_until(time_us) => {}
-                    }
-                }
-                None => self.0.changed.notified().await,
+            let next = match self.times().take_due(clock.now_us()) {
+                Ok(app) => return app,
+                Err(next) => next,
+            };
+            tokio::select! {
+                biased;
+                () = self.0.changed.notified() => {}
+                () = clock.sleep_until(next.unwrap_or(i64::MAX)) => {}
             }
+        }
+    }
+}
+
+impl Times {
+    fn set(&mut self, app: &AppId, time_us: Option<i64>) {
+        if self.by_app.get(app).copied() == time_us {
+            return;
+        }
+        if let Some(former) = self.by_app.remove(app) {
+            self.by_time.remove(&(former, app.clone()));
+        }
+        if let Some(time_us) = time_us {
+            self.by_app.insert(app.clone(), time_us);
+            self.by_time.insert((time_us, app.clone()));
+        }
+    }
+
+    /// Takes off the first subject that is due, or says when the next one is.
+    fn take_due(&mut self, now_us: i64) -> Result<AppId, Option<i64>> {
+        match self.by_time.pop_first() {
+            Some((time_us, app)) if time_us <= now_us => {
+                self.by_app.remove(&app);
+                Ok(app)
+            }
+            Some((time_us, app)) => {
+                self.by_time.insert((time_us, app));
+                Err(Some(time_us))
+            }
+            None => Err(None),
         }
     }
 }

@@ -22,6 +22,7 @@ pub fn brief(app: &AppId, state: &App) -> Value {
         "hosts": state.hosts.values().filter(|host| host.pod.is_some()).count(),
         "stage": state.want.as_ref().and_then(|want| state.hosts.get(&want.host)).map_or("absent", stage),
         "alarms": state.alarms.keys().map(|name| name.as_str()).collect::<Vec<_>>(),
+        "quarantined": state.quarantined,
     })
 }
 

@@ -41,9 +41,11 @@ impl SettingsArgs {
     /// The settings, each value allowed by itself.
     ///
     /// # Errors
-    /// Usage, with every bad key and value.
+    /// Usage: the file cannot be read, or every bad key and value.
     pub fn settings(&self) -> Result<Settings, CliError> {
-        Origins::of_process(self.config.as_deref(), &self.sets).and_then(|origins| origins.settings()).map_err(bad_settings)
+        let unread = |BadSettings(reasons)| CliError::input(reasons.join("; "), "--config names the settings file");
+        let origins = Origins::of_process(self.config.as_deref(), &self.sets).map_err(unread)?;
+        origins.settings().map_err(bad_settings)
     }
 
     /// The settings, if a daemon may start with them; warnings are said on stderr.

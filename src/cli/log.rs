@@ -17,16 +17,16 @@ use crate::events::sled_log::SledLog;
 use crate::events::stored::{Body, Item};
 use crate::ids::{Seq, Subject, shown};
 
-/// How records are printed.
+/// How a command's answer is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// A line a record, for people
+    /// For people
     Text,
-    /// A JSON document a line
+    /// For programs, a JSON document a line
     Json,
 }
 
-/// Print what happened, in order.
+/// Print what happened, in order, a line a record.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// app/ORG/NAME or daemon/INSTANCE, or a part that only one has
@@ -44,7 +44,7 @@ pub struct Args {
     /// Of this kind alone, for example PodSeen
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
-    /// How
+    /// How it is printed
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
 }
@@ -105,15 +105,14 @@ impl Filter {
     /// Whether the record is wanted.
     #[must_use]
     pub fn take(&self, header: &Header) -> Take {
-        let over = match self.until {
-            Some(Until::Seq(last)) => header.seq > last,
-            Some(Until::TimeUs(last)) => header.time_us > last,
-            None => false,
+        let in_time = match self.until {
+            Some(Until::Seq(last)) if header.seq > last => return Take::End,
+            // Not the end: what another subject decided a little earlier may come a little later.
+            Some(Until::TimeUs(last)) => header.time_us <= last,
+            Some(Until::Seq(_)) | None => true,
         };
-        if over {
-            return Take::End;
-        }
-        let wanted = header.seq >= self.from
+        let wanted = in_time
+            && header.seq >= self.from
             && self.subject.as_ref().is_none_or(|subject| *subject == header.subject)
             && self.kind.is_none_or(|kind| kind.number() == header.kind);
         if wanted { Take::Yes } else { Take::No }

@@ -1,5 +1,6 @@
 //! `wharf run`: the daemon. Reads settings, connects, binds, and serves until SIGTERM or SIGINT.
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ async fn daemon(args: &Args, settings: Settings) -> Result<ExitCode, CliError> {
     let dir = Path::new(&settings.data_dir);
     let refused = |what: &str, error: std::io::Error| CliError::refused(format!("{what}: {error}"), "").because(error);
     let log_dir = dir.join("log");
-    std::fs::create_dir_all(dir).map_err(|error| refused("data_dir", error))?;
+    make_private(dir).map_err(|error| refused("data_dir", error))?;
     let entropy = Entropy::os();
     let outside = Outside {
         cluster: Cluster::new(client, &namespace, &settings),
@@ -76,6 +77,11 @@ async fn daemon(args: &Args, settings: Settings) -> Result<ExitCode, CliError> {
 fn gateway(settings: &Gateway, answer_bytes: u64) -> Result<GatewayClient, CliError> {
     GatewayClient::new(settings, answer_bytes)
         .map_err(|bad| CliError::input(bad.to_string(), "wharf config default prints what is allowed"))
+}
+
+/// Makes a folder that nobody else can look into; one that is there is left as it is.
+pub(super) fn make_private(dir: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
 /// Binds a listener, and says where it is: the port may have been left to the system.

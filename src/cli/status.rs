@@ -16,6 +16,9 @@ const ANSWER_BYTES: usize = 64 << 20;
 /// Apps shown when not all are asked for.
 const SCREEN: usize = 40;
 
+/// The columns, as `/v1/apps` names them.
+pub(super) const FIELDS: [&str; 6] = ["app", "release", "wanted", "stage", "live", "alarms"];
+
 /// Show a running daemon: apps, queue, watch, gateway, alarms.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -97,21 +100,11 @@ pub(super) fn screen(server: &str, ready: &Value, metrics: &str, apps: &Value, m
 }
 
 fn table(out: &mut String, apps: &[Value], most: usize) {
-    const HEAD: [&str; 5] = ["APP", "RELEASE", "HOST", "STAGE", "LIVE"];
+    const HEAD: [&str; 6] = ["APP", "RELEASE", "HOST", "STAGE", "LIVE", "ALARMS"];
     if apps.is_empty() {
         return;
     }
-    let rows: Vec<[String; 5]> = apps
-        .iter()
-        .take(most)
-        .map(|app| {
-            let want = &app["want"];
-            let hosts = app["hosts"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let wanted = hosts.iter().find(|host| host["host"] == want["host"]);
-            let stage = wanted.map_or_else(|| "-".to_owned(), |host| words(&host["stage"]));
-            [words(&app["app"]), words(&want["release"]), words(&want["host"]), stage, words(&want["live_host"])]
-        })
-        .collect();
+    let rows: Vec<[String; 6]> = apps.iter().take(most).map(|app| FIELDS.map(|field| words(&app[field]))).collect();
     let mut widths = HEAD.map(str::len);
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {

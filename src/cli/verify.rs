@@ -17,7 +17,7 @@ pub struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR", default_value = "wharf-data")]
     dir: PathBuf,
-    /// How
+    /// How it is printed
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }

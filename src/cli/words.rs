@@ -35,7 +35,7 @@ pub fn payload(event: &Event) -> Value {
         LogRestarted IncarnationStarted IncarnationStopped SettingsInForce ClockStepped WatchLost Listed NodeSeen PodSeen PodGone
         SecretSeen SecretGone WantSeen WantConfirmed WantMissing WantRefused VerdictReached PodEnded AlarmRaised AlarmCleared
         StepIssued StepSettled StepRevoked StepWithheld ApiCalled StepExplained TailAsked TailKept TailUnavailable TailText
-        MessageText Frozen Thawed RetryAsked StopAsked Quarantined EnvironmentFetched SourceKept
+        MessageText Frozen Thawed RetryAsked StopAsked Quarantined EnvironmentFetched SourceKept SettingsTold OperatorSaid
     );
     readable("", value)
 }

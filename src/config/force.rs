@@ -5,7 +5,7 @@ use super::keys::KEYS;
 use super::load::tree;
 use super::{Plan, Settings};
 use crate::clock::SECOND_US;
-use crate::events::kinds::daemon::{PlanSettings, Setting, SettingsInForce};
+use crate::events::kinds::daemon::{PlanSettings, Setting, SettingsInForce, SettingsTold};
 
 /// How long an unanswered write may still be carried out: the API server's own request timeout (DESIGN.md, "Whose object is
 /// it").
@@ -35,13 +35,17 @@ impl From<&Plan> for PlanSettings {
 }
 
 impl Settings {
-    /// The record that the following reactions are decided under. Secrets are in files of their own and URLs may hold none, so
-    /// that every setting can be told.
+    /// The record that the following reactions are decided under.
     #[must_use]
     pub fn in_force(&self) -> SettingsInForce {
+        SettingsInForce { plan: PlanSettings::from(&self.plan) }
+    }
+
+    /// The record that tells them all. Secrets are in files of their own and URLs may hold none, so that every setting can be told.
+    #[must_use]
+    pub fn told(&self) -> SettingsTold {
         let tree = tree(self);
-        let all = KEYS.iter().map(|key| Setting { key: key.name.to_owned(), value: written(&tree, key) }).collect();
-        SettingsInForce { plan: PlanSettings::from(&self.plan), all }
+        SettingsTold { all: KEYS.iter().map(|key| Setting { key: key.name.to_owned(), value: written(&tree, key) }).collect() }
     }
 
     /// The instance: whose objects are ours.
@@ -78,8 +82,9 @@ mod tests {
             }
         "#]]
         .assert_debug_eq(&record.plan);
-        assert_eq!(record.all.len(), KEYS.len());
-        let size: usize = record.all.iter().map(|setting| setting.key.len() + setting.value.len()).sum();
+        let told = Settings::default().told();
+        assert_eq!(told.all.len(), KEYS.len());
+        let size: usize = told.all.iter().map(|setting| setting.key.len() + setting.value.len()).sum();
         assert!(size < 8 << 10, "the record stays well below the largest payload: {size} bytes");
     }
 }

@@ -27,8 +27,8 @@ pub(super) struct Position {
     pub(super) last: Seq,
     /// The next record's number.
     pub(super) next: Seq,
-    /// The last record's time.
-    pub(super) time_us: i64,
+    /// No record is before this: the latest time in the store when it was opened.
+    pub(super) floor_us: i64,
     pub(super) tree: Tree,
 }
 
@@ -39,8 +39,8 @@ pub(super) struct Commit {
     pub(super) records: Vec<Vec<Record>>,
     /// Where the record after it goes.
     pub(super) after: Position,
-    /// For each reaction its subject, and for each of its records the subject seq and the block.
-    pub(super) indexed: Vec<(String, Vec<(u64, Seq)>)>,
+    /// For each reaction its subject and time, and for each of its records the subject seq and the block.
+    pub(super) indexed: Vec<(String, i64, Vec<(u64, Seq)>)>,
 }
 
 /// Makes the blocks of one commit.
@@ -97,8 +97,8 @@ fn payloads(reaction: &Reaction, subject: &str) -> Result<Vec<Vec<u8>>, Refused>
 struct Assembly<'a> {
     at: Position,
     index: &'a Index,
-    /// Subject seqs that this commit has given.
-    subjects: BTreeMap<String, u64>,
+    /// Subject seqs and times that this commit has given.
+    subjects: BTreeMap<String, (u64, i64)>,
     block: Option<BlockWriter>,
     batch: Batch,
     batch_bytes: usize,
@@ -112,9 +112,10 @@ impl Assembly<'_> {
             self.end_batch();
         }
         self.batch_bytes += bytes;
-        self.at.time_us = self.at.time_us.max(reaction.time_us);
         let first = self.at.next;
-        let mut subject_seq = self.subjects.get(subject).copied().unwrap_or_else(|| self.index.last(subject));
+        let before = self.subjects.get(subject).copied();
+        let (mut subject_seq, time_us) = before.unwrap_or_else(|| (self.index.last(subject), self.index.time_us(subject)));
+        let time_us = time_us.max(self.at.floor_us).max(reaction.time_us);
         let mut records = Vec::with_capacity(payloads.len());
         let mut indexed = Vec::with_capacity(payloads.len());
         let mut frame = Vec::new();
@@ -127,7 +128,7 @@ impl Assembly<'_> {
                 seq: self.at.next,
                 subject: reaction.subject.clone(),
                 subject_seq,
-                time_us: self.at.time_us,
+                time_us,
                 reaction: first,
                 cause: draft.cause.resolved(first),
                 settings: reaction.settings,
@@ -145,8 +146,8 @@ impl Assembly<'_> {
             indexed.push((subject_seq, block));
             records.push(Record { header, event: draft.event.clone() });
         }
-        self.subjects.insert(subject.to_owned(), subject_seq);
-        self.commit.indexed.push((subject.to_owned(), indexed));
+        self.subjects.insert(subject.to_owned(), (subject_seq, time_us));
+        self.commit.indexed.push((subject.to_owned(), time_us, indexed));
         self.commit.records.push(records);
         Ok(())
     }

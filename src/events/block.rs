@@ -8,7 +8,7 @@ use super::tree::{Hash, TreeHead};
 use crate::ids::{LogId, Seq};
 
 /// The version of the block's layout.
-pub const BLOCK_VERSION: u8 = 1;
+pub const BLOCK_VERSION: u16 = 1;
 
 /// The block's fixed part, bytes; the directory follows.
 pub const BLOCK_FIXED: usize = 80;
@@ -30,7 +30,7 @@ pub enum BlockError {
     Checksum,
     /// A newer build wrote a layout that this one does not know.
     #[error("block version {0} is not known to this build")]
-    Newer(u8),
+    Newer(u16),
     /// The directory does not cover the block.
     #[error("the block's directory does not cover its bytes")]
     Directory,
@@ -88,7 +88,7 @@ impl BlockWriter {
     pub fn finish(self) -> Vec<u8> {
         let mut out = Vec::with_capacity(BLOCK_FIXED + 2 * self.lengths.len() + self.frames.len());
         let head_length = u16::try_from(BLOCK_FIXED + 2 * self.lengths.len()).expect("the head is a part of a block");
-        out.extend_from_slice(&[BLOCK_VERSION, 0]);
+        out.extend_from_slice(&BLOCK_VERSION.to_le_bytes());
         out.extend_from_slice(&head_length.to_le_bytes());
         out.extend_from_slice(&[0; 4]);
         out.extend_from_slice(&self.head.log.0);
@@ -141,8 +141,9 @@ impl<'a> Block<'a> {
         if checksum(head).to_le_bytes() != bytes[4..8] {
             return Err(BlockError::Checksum);
         }
-        if bytes[0] != BLOCK_VERSION {
-            return Err(BlockError::Newer(bytes[0]));
+        let version = u16::from_le_bytes([bytes[0], bytes[1]]);
+        if version != BLOCK_VERSION {
+            return Err(BlockError::Newer(version));
         }
         let directory = &head[BLOCK_FIXED..];
         if directory.is_empty() || directory.len() % 2 != 0 || lengths(directory).sum::<usize>() != frames.len() {

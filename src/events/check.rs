@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::block::Block;
+use super::codec::{self, BINCODE_2_STANDARD, CodecError};
 use super::frame::{Frame, FrameBody};
+use super::kinds::daemon::{LogBefore, LogRestarted};
 use super::log::{Acknowledged, Gap, LogReader, ReadError};
-use super::marks::Mark;
+use super::marks::{Mark, SEQ_END};
+use super::record::{Event, Kind};
 use super::tree::{EMPTY_ROOT, Tree, TreeHead};
 use crate::ids::{LogId, Seq};
 
@@ -37,6 +40,8 @@ pub struct Report {
     pub logs: Vec<LogPart>,
     /// The named gaps, in order.
     pub gaps: Vec<Gap>,
+    /// How far the mark says that the log was acknowledged, when there is one: without it a missing end is not seen.
+    pub marked: Option<Seq>,
     /// The first thing that is not as it says; the check ends there.
     pub difference: Option<Difference>,
 }
@@ -56,12 +61,14 @@ pub struct Difference {
 /// # Errors
 /// When the store does not answer.
 pub fn check(reader: &dyn LogReader) -> Result<Report, ReadError> {
+    let mark = reader.mark();
     let mut state = Check {
-        report: Report::default(),
+        report: Report { marked: mark.as_ref().map(|mark| mark.last), ..Report::default() },
         tree: Tree::default(),
         last: None,
         subjects: BTreeMap::new(),
-        mark: reader.mark(),
+        mark,
+        restarted: Vec::new(),
         // Taken now, and compared where the records reach it: a log that is being written goes on meanwhile.
         claim: Some(reader.acknowledged()),
     };
@@ -81,7 +88,6 @@ pub fn check(reader: &dyn LogReader) -> Result<Report, ReadError> {
 #[derive(Clone)]
 struct Last {
     seq: Seq,
-    time_us: i64,
     reaction: Seq,
     following: u16,
     /// The header's bytes that all records of a reaction share: rules, reaction, settings; and the subject.
@@ -92,7 +98,10 @@ struct Check {
     report: Report,
     tree: Tree,
     last: Option<Last>,
-    subjects: BTreeMap<String, u64>,
+    /// Of each its last subject seq in this log, and its last time in the store.
+    subjects: BTreeMap<String, (u64, i64)>,
+    /// How each log began, as far as this build can read it.
+    restarted: Vec<LogRestarted>,
     /// Taken when it was compared.
     mark: Option<Mark>,
     /// The reader's own tree; taken when it was compared.
@@ -121,7 +130,9 @@ impl Check {
             if self.last.as_ref().is_some_and(|last| last.following > 0) {
                 return differs(key, "another log begins within a reaction");
             }
-            (self.tree, self.subjects) = (Tree::default(), BTreeMap::new());
+            self.begins(key, &block)?;
+            self.tree = Tree::default();
+            self.subjects.values_mut().for_each(|(count, _)| *count = 0);
             let tree = TreeHead { size: 0, root: EMPTY_ROOT };
             self.report.logs.push(LogPart { log: head.log, first: key, last: key, tree });
         }
@@ -130,6 +141,9 @@ impl Check {
         }
         if head.first.0 - previous.0 > 1 {
             self.report.gaps.push(Gap { after: previous, before: head.first });
+        }
+        if block.last().0 >= SEQ_END {
+            return differs(key, "no log comes this far");
         }
         self.report.blocks += 1;
         for (seq, frame) in block.records() {
@@ -142,25 +156,57 @@ impl Check {
         self.compare(head.log)
     }
 
+    /// A log begins with what names it and, by tree, all that is before it in the store.
+    fn begins(&mut self, key: Seq, block: &Block<'_>) -> Result<(), Difference> {
+        let first = block.records().next().and_then(|(_, frame)| frame.ok());
+        let Some(Frame { body: FrameBody::Whole { payload, .. }, .. }) = first else {
+            return differs(key, "what the log began with cannot be read");
+        };
+        let began = first.filter(|first| first.kind() == Kind::LogRestarted.number() && first.codec() == BINCODE_2_STANDARD);
+        match began.map(|first| codec::decode(Kind::LogRestarted, first.kind_version(), payload)) {
+            Some(Ok(Event::LogRestarted(began))) => {
+                let before = self.report.logs.last();
+                let before = before.map(|part| LogBefore { id: part.log, last: part.last, size: part.tree.size, root: part.tree.root });
+                if began.log != block.head.log || began.before != before {
+                    return differs(key, "the log says that it is another, or that another is before it");
+                }
+                self.restarted.push(began);
+                Ok(())
+            }
+            Some(Err(CodecError::NewerVersion { .. })) => Ok(()),
+            Some(Ok(_) | Err(_)) | None => differs(key, "the log does not begin with LogRestarted"),
+        }
+    }
+
     fn record(&mut self, seq: Seq, frame: &Frame<'_>) -> Result<(), Difference> {
         if frame.seq() != seq {
             return differs(seq, format!("it says that it is {}", frame.seq()));
         }
-        let count = self.subjects.entry(frame.subject.to_owned()).or_default();
-        *count += 1;
-        if frame.subject_seq() != *count {
-            return differs(seq, format!("it says that it is number {} of its subject, not {count}", frame.subject_seq()));
+        if !self.subjects.contains_key(frame.subject) {
+            self.subjects.insert(frame.subject.to_owned(), (0, i64::MIN));
+        }
+        if let Some((count, time_us)) = self.subjects.get_mut(frame.subject) {
+            *count += 1;
+            if frame.subject_seq() != *count {
+                return differs(seq, format!("it says that it is number {} of its subject, not {count}", frame.subject_seq()));
+            }
+            if frame.time_us() < *time_us {
+                return differs(seq, "its time is before the last record of its subject");
+            }
+            *time_us = frame.time_us();
+        }
+        if frame.cause() >= seq || frame.settings() >= seq {
+            return differs(seq, "it names a later record, or itself, as its cause or its settings");
+        }
+        if frame.decides() && matches!(frame.body, FrameBody::Withheld(_)) {
+            return differs(seq, "it decides, and what it says was taken out");
         }
         let now = Last {
             seq,
-            time_us: frame.time_us(),
             reaction: frame.reaction(),
             following: frame.following(),
             shared: [&frame.header[6..10], &frame.header[32..48], &frame.header[56..]].concat(),
         };
-        if self.last.as_ref().is_some_and(|last| now.time_us < last.time_us) {
-            return differs(seq, "its time is before the record before it");
-        }
         match self.last.as_ref().filter(|last| last.following > 0) {
             Some(last) if seq.0 - last.seq.0 != 1 || now.following != last.following - 1 || now.shared != last.shared => {
                 return differs(seq, format!("it does not continue reaction {}", last.reaction));
@@ -193,9 +239,12 @@ impl Check {
         if let Some(last) = self.last.as_ref().filter(|last| last.following > 0) {
             return differs(last.seq, format!("reaction {} is not whole", last.reaction));
         }
-        // A mark of a log that another one followed is left out: `LogRestarted` names what was lost.
-        let current = self.report.logs.last().map(|part| part.log);
-        if let Some(mark) = self.mark.take().filter(|mark| Some(mark.log) == current || current.is_none()) {
+        // A mark that was not reached is left out when the log that followed names what was lost.
+        let named = |mark: &Mark| {
+            let former = self.restarted.iter().filter_map(|began| began.former.as_ref());
+            former.into_iter().any(|former| former.id == mark.log && former.acknowledged >= mark.last)
+        };
+        if let Some(mark) = self.mark.as_ref().filter(|mark| !named(mark)) {
             return differs(mark.last, format!("the log ends before record {}, which was acknowledged", mark.last));
         }
         if self.claim.take().is_some() {

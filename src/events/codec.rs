@@ -101,13 +101,13 @@ for_each_event!(codec);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::kinds::daemon::{LogRestarted, RestartReason, Setting, SettingsInForce};
-    use crate::events::tests::samples;
+    use crate::events::kinds::daemon::{LogRestarted, RestartReason, Setting, SettingsTold};
+    use crate::ids::LogId;
 
     #[test]
     fn a_length_that_is_damaged_is_an_error() {
         let huge = [0xfd, 0, 0, 0, 0, 0, 1, 0, 0];
-        for kind in [Kind::StepExplained, Kind::IncarnationStarted, Kind::SettingsInForce] {
+        for kind in [Kind::StepExplained, Kind::IncarnationStarted, Kind::SettingsTold] {
             let bytes = [&[1_u8, 1][..], &huge].concat();
             assert!(decode(kind, 1, &bytes).is_err(), "{}", kind.name());
             assert!(decode(kind, 1, &huge).is_err(), "{}", kind.name());
@@ -116,10 +116,11 @@ mod tests {
 
     #[test]
     fn bytes_left_over_are_an_error() {
-        let event = Event::LogRestarted(LogRestarted { reason: RestartReason::NewFolder, former: None });
+        let log = LogId([0; 16]);
+        let event = Event::LogRestarted(LogRestarted { log, reason: RestartReason::NewFolder, former: None, before: None });
         let mut bytes = encode(&event).expect("small");
         bytes.push(0);
-        let trailing = CodecError::Trailing { kind: "LogRestarted", read: 2, left: 1 };
+        let trailing = CodecError::Trailing { kind: "LogRestarted", read: 19, left: 1 };
         assert_eq!(decode(Kind::LogRestarted, 1, &bytes), Err(trailing));
     }
 
@@ -133,13 +134,12 @@ mod tests {
     fn whatever_fits_when_encoded_is_decoded() {
         // The most decoded bytes for an encoded one: lengths of empty strings, and numbers.
         let empty = Setting { key: String::new(), value: String::new() };
-        let Some(Event::SettingsInForce(sample)) = samples::events(Kind::SettingsInForce).pop() else { panic!("a sample of the kind") };
-        let fits = |count| Event::SettingsInForce(SettingsInForce { plan: sample.plan.clone(), all: vec![empty.clone(); count] });
+        let fits = |count| Event::SettingsTold(SettingsTold { all: vec![empty.clone(); count] });
         // Two bytes each, and two more for a count above 250.
         let count = (PAYLOAD_MAX - encode(&fits(0)).expect("small").len() - 2) / 2;
         assert!(count > 8_000);
         let bytes = encode(&fits(count)).expect("fits");
-        assert_eq!(decode(Kind::SettingsInForce, 1, &bytes), Ok(fits(count)));
+        assert_eq!(decode(Kind::SettingsTold, 1, &bytes), Ok(fits(count)));
         assert!(matches!(encode(&fits(count + 1)), Err(CodecError::TooLong(_))));
     }
 }

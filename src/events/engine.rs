@@ -6,14 +6,16 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use super::assemble::{Commit, Position, assemble};
 use super::index::Index;
-use super::kinds::daemon::{LogRestarted, RestartReason};
-use super::log::{Acknowledged, AppendError, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize};
+use super::kinds::daemon::{LogBefore, LogRestarted, RestartReason};
+use super::log::{
+    Acknowledged, AppendError, Beginning, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize,
+};
 use super::marks::{CEILING_AHEAD, Ceiling, Mark, Marks};
 use super::record::{Draft, Event, Reaction, Record};
 use super::recover::{Recovered, recover};
 use super::store::Store;
 use super::stored::{Visit, each_item};
-use super::tree::Tree;
+use super::tree::{Tree, TreeHead};
 use crate::clock::{Clock, Entropy};
 use crate::ids::{LogId, Seq, Subject};
 
@@ -105,8 +107,13 @@ impl<S: Store> Engine<S> {
             (None, Some(log)) => (log, recovered.tree.clone()),
             _ => (LogId(entropy.bytes()), Tree::default()),
         };
+        let before = recovered.log.map(|id| {
+            let TreeHead { size, root } = recovered.tree.head();
+            LogBefore { id, last: recovered.last, size, root }
+        });
+        let begin = begin.map(|Beginning { reason, former }| LogRestarted { log, reason, former, before });
         let gap = (next.0 > recovered.last.0 + 1).then_some(Gap { after: recovered.last, before: next });
-        let mut engine = Self::over(store, recovered, entropy, Position { log, last: Seq::NONE, next, time_us: i64::MIN, tree });
+        let mut engine = Self::over(store, recovered, entropy, Position { log, last: Seq::NONE, next, floor_us: i64::MIN, tree });
         engine.start(begin, clock, options).map_err(|error| match error {
             AppendError::Full(error) | AppendError::Io(error) => open_error(error),
             other @ (AppendError::Refused { .. } | AppendError::Stopped) => OpenError::Io(io::Error::other(other)),
@@ -116,7 +123,7 @@ impl<S: Store> Engine<S> {
     }
 
     fn over(store: S, recovered: Recovered, entropy: Entropy, mut position: Position) -> Self {
-        (position.last, position.time_us) = (recovered.last, recovered.time_us);
+        (position.last, position.floor_us) = (recovered.last, recovered.time_us);
         let mut index = recovered.index;
         if recovered.log != Some(position.log) {
             index.begin_log();
@@ -167,9 +174,9 @@ impl<S: Store> Engine<S> {
         self.position = commit.after;
         self.put_mark(false)?;
         let mut state = self.shared.state.write().unwrap_or_else(PoisonError::into_inner);
-        for (subject, records) in &commit.indexed {
+        for (subject, time_us, records) in &commit.indexed {
             for (subject_seq, block) in records {
-                state.index.add(subject, *subject_seq, *block);
+                state.index.add(subject, (*subject_seq, *time_us), *block);
             }
         }
         state.index.blocks += blocks as u64;
@@ -179,10 +186,10 @@ impl<S: Store> Engine<S> {
     }
 }
 
-fn beginning(found: &Found) -> Option<LogRestarted> {
+fn beginning(found: &Found) -> Option<Beginning> {
     match found {
-        Found::Fresh => Some(LogRestarted { reason: RestartReason::NewFolder, former: None }),
-        Found::LostTail(former) => Some(LogRestarted { reason: RestartReason::LostTail, former: Some(former.clone()) }),
+        Found::Fresh => Some(Beginning { reason: RestartReason::NewFolder, former: None }),
+        Found::LostTail(former) => Some(Beginning { reason: RestartReason::LostTail, former: Some(former.clone()) }),
         Found::Clean | Found::Unclean => None,
     }
 }

@@ -141,15 +141,19 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// Any [`FrameError`].
     pub fn read(bytes: &'a [u8]) -> Result<Self, FrameError> {
-        let (Some((checksum, rest)), true) = (bytes.split_first_chunk::<4>(), bytes.len() >= PREFIX + HEADER_FIXED) else {
+        let (Some((checksum, rest)), true) = (bytes.split_first_chunk::<4>(), bytes.len() > PREFIX) else {
             return Err(FrameError::Short(bytes.len()));
         };
         if crc32fast::hash(rest) != u32::from_le_bytes(*checksum) {
             return Err(FrameError::Checksum);
         }
+        // Before any length: a newer one may be shorter.
         let (form, version) = (rest[0], rest[1]);
         if version != RECORD_VERSION || form > FORM_WITHHELD {
             return Err(FrameError::Newer { version, form });
+        }
+        if bytes.len() < PREFIX + HEADER_FIXED {
+            return Err(FrameError::Short(bytes.len()));
         }
         let rest = &rest[1..];
         let wrong = |field, value| FrameError::Length { field, value, frame: bytes.len() };
@@ -160,9 +164,12 @@ impl<'a> Frame<'a> {
         let (header, body) = rest.split_at(HEADER_FIXED + subject_length);
         let subject = std::str::from_utf8(&header[HEADER_FIXED..]).map_err(|_| FrameError::Subject)?;
         let payload_length = u32_at(rest, 12) as usize;
+        if payload_length > PAYLOAD_MAX {
+            return Err(wrong("payload length", payload_length));
+        }
         let body = if form == FORM_WHOLE {
             let (salt, payload) = body.split_first_chunk::<SALT>().ok_or_else(|| wrong("salt", SALT))?;
-            if payload.len() != payload_length || payload_length > PAYLOAD_MAX {
+            if payload.len() != payload_length {
                 return Err(wrong("payload length", payload_length));
             }
             FrameBody::Whole { salt, payload }
@@ -220,6 +227,18 @@ impl<'a> Frame<'a> {
         i64::from_le_bytes(u64_at(self.header, 32).to_le_bytes())
     }
 
+    /// The record that made it so.
+    #[must_use]
+    pub fn cause(&self) -> Seq {
+        Seq(u64_at(self.header, 48))
+    }
+
+    /// The settings it was decided under.
+    #[must_use]
+    pub fn settings(&self) -> Seq {
+        Seq(u64_at(self.header, 56))
+    }
+
     /// The first record of its reaction.
     #[must_use]
     pub fn reaction(&self) -> Seq {
@@ -238,8 +257,8 @@ impl<'a> Frame<'a> {
             subject_seq: self.subject_seq(),
             time_us: self.time_us(),
             reaction: self.reaction(),
-            cause: Seq(u64_at(self.header, 48)),
-            settings: Seq(u64_at(self.header, 56)),
+            cause: self.cause(),
+            settings: self.settings(),
         })
     }
 

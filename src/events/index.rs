@@ -10,6 +10,8 @@ use crate::ids::{Seq, Subject};
 struct Entry {
     /// The last subject seq in the current log id; 0 for none.
     last: u64,
+    /// The time of its last record in the store.
+    time_us: i64,
     /// The keys of the blocks, ascending.
     blocks: Vec<Seq>,
 }
@@ -28,16 +30,21 @@ impl Index {
         self.subjects.get(subject).map_or(0, |entry| entry.last)
     }
 
+    /// The time of the subject's last record in the store, microseconds since 1970 UTC; the earliest there is for none.
+    pub(super) fn time_us(&self, subject: &str) -> i64 {
+        self.subjects.get(subject).map_or(i64::MIN, |entry| entry.time_us)
+    }
+
     /// Takes a record that is in the block of that key; records come in order.
-    pub(super) fn add(&mut self, subject: &str, subject_seq: u64, block: Seq) {
+    pub(super) fn add(&mut self, subject: &str, (subject_seq, time_us): (u64, i64), block: Seq) {
         self.records += 1;
         if let Some(entry) = self.subjects.get_mut(subject) {
-            entry.last = subject_seq;
+            (entry.last, entry.time_us) = (subject_seq, time_us);
             if entry.blocks.last() != Some(&block) {
                 entry.blocks.push(block);
             }
         } else {
-            self.subjects.insert(subject.to_owned(), Entry { last: subject_seq, blocks: vec![block] });
+            self.subjects.insert(subject.to_owned(), Entry { last: subject_seq, time_us, blocks: vec![block] });
         }
     }
 

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::codec::CodecError;
-use super::kinds::daemon::{FormerLog, LogRestarted};
+use super::kinds::daemon::{FormerLog, RestartReason};
 use super::marks::Mark;
 use super::record::{Reaction, Record};
 use super::stored::{Item, Visit, each_item};
@@ -79,14 +79,23 @@ pub enum Refused {
     Subject,
 }
 
+/// Why a log id is begun that what is stored does not ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beginning {
+    /// Why.
+    pub reason: RestartReason,
+    /// The log whose place it takes, when that is known.
+    pub former: Option<FormerLog>,
+}
+
 /// Begins or continues a log.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
     /// What the first record of a log id is about: the daemon.
     pub daemon: Subject,
-    /// Begin a new log id with this record, whatever is there: a take-over, or a folder that was set aside. `None`: begin one
-    /// only when the store is new or has lost its tail.
-    pub begin: Option<LogRestarted>,
+    /// Begin a new log id, whatever is there: a take-over, or a folder that was set aside. `None`: begin one only when the store
+    /// is new or has lost its tail.
+    pub begin: Option<Beginning>,
     /// Whether to sync the store's file after the store's own flush, which does not survive a power cut. Off only in the test
     /// that shows the loss.
     pub extra_sync: bool,

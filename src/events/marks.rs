@@ -54,6 +54,8 @@ pub struct Marks {
     pub mark: Option<Mark>,
     /// The newest readable ceiling.
     pub ceiling: Option<Ceiling>,
+    /// A slot is sound, and a newer build wrote it.
+    pub newer: bool,
     mark_generation: u64,
     ceiling_generation: u64,
 }
@@ -80,6 +82,7 @@ impl Marks {
                 Some((generation, Content::Ceiling(ceiling))) if generation > marks.ceiling_generation => {
                     (marks.ceiling, marks.ceiling_generation) = (Some(ceiling), generation);
                 }
+                Some((_, Content::Newer)) => marks.newer = true,
                 _ => {}
             }
         }
@@ -114,6 +117,7 @@ impl Marks {
 enum Content {
     Mark(Mark),
     Ceiling(Ceiling),
+    Newer,
 }
 
 fn fixed(what: u8, flags: u8, generation: u64, log: LogId, seq: Seq) -> Vec<u8> {
@@ -129,6 +133,8 @@ fn fixed(what: u8, flags: u8, generation: u64, log: LogId, seq: Seq) -> Vec<u8> 
 }
 
 fn seal(bytes: &mut [u8]) {
+    let length = u16::try_from(bytes.len()).expect("a slot is a page");
+    bytes[12..14].copy_from_slice(&length.to_le_bytes());
     let checksum = crc32fast::hash(&bytes[4..]);
     bytes[..4].copy_from_slice(&checksum.to_le_bytes());
 }
@@ -136,13 +142,16 @@ fn seal(bytes: &mut [u8]) {
 fn read_slot(slot: &[u8]) -> Option<(u64, Content)> {
     let fixed = slot.first_chunk::<FIXED>()?;
     let number = |at: usize| fixed[at..at + 8].try_into().map(u64::from_le_bytes).ok();
-    if fixed[4..8] != MAGIC || fixed[8] != VERSION {
+    let bytes = slot.get(..usize::from(u16::from_le_bytes([fixed[12], fixed[13]])))?;
+    if fixed[4..8] != MAGIC || bytes.len() < FIXED || crc32fast::hash(&bytes[4..]).to_le_bytes() != fixed[..4] {
         return None;
+    }
+    if fixed[8] != VERSION {
+        return Some((number(16)?, Content::Newer));
     }
     let (what, size) = (fixed[9], number(56)?);
     let hashes = if what == MARK { size.count_ones() as usize } else { 0 };
-    let bytes = slot.get(..FIXED + 32 * hashes)?;
-    if crc32fast::hash(&bytes[4..]).to_le_bytes() != fixed[..4] {
+    if bytes.len() != FIXED + 32 * hashes {
         return None;
     }
     let log = LogId(fixed[24..40].try_into().ok()?);

@@ -152,6 +152,10 @@ events! {
     EnvironmentFetched(want::EnvironmentFetched) = 37 v 1, Note;
     /// A release's package is on disk, verified.
     SourceKept(want::SourceKept) = 38 v 1, Note;
+    /// Everything that was set, for the reader.
+    SettingsTold(daemon::SettingsTold) = 39 v 1, Note;
+    /// Which operator asked, and why.
+    OperatorSaid(operator::OperatorSaid) = 40 v 1, Note;
 }
 
 impl Kind {
@@ -189,7 +193,8 @@ pub struct Header {
     pub subject: Subject,
     /// Position within the subject: from 1, without gaps in one log id.
     pub subject_seq: u64,
-    /// Log time, microseconds since 1970 UTC; never below the record before.
+    /// When the reaction was decided: log time, microseconds since 1970 UTC. Never below the record before it of its subject; what
+    /// waited longer for its append can be a little below the record before it in the log.
     pub time_us: i64,
     /// The first record of the reaction; its records are consecutive.
     pub reaction: Seq,
@@ -230,7 +235,8 @@ impl Draft {
 pub struct Reaction {
     /// What it is about.
     pub subject: Subject,
-    /// When it was decided; the log moves it up to the last record's time if that is later.
+    /// When it was decided. The log keeps it as it is, because planning again at another time could decide otherwise; it is moved
+    /// up only to the last record of the subject, and to the latest of all when the log was opened.
     pub time_us: i64,
     /// The rules it was decided under.
     pub rules: u16,

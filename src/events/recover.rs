@@ -59,7 +59,7 @@ pub(super) fn recover(store: &dyn Store) -> io::Result<Recovered> {
         walk.block(key, bytes);
         ControlFlow::Continue(())
     })?;
-    if walk.newer.is_none() && store.needs_newer()? {
+    if walk.newer.is_none() && (marks.newer || store.needs_newer()?) {
         walk.newer = Some(Seq::NONE);
     }
     if walk.last_following > 0 {
@@ -190,8 +190,12 @@ impl Walk {
             self.damaged(seq, Fault::Misplaced(frame.seq()));
         } else if frame.subject_seq() != last.saturating_add(1) {
             self.damaged(seq, format_args!("it is number {} of its subject, after {last}", frame.subject_seq()));
+        } else if frame.time_us() < self.index.time_us(frame.subject) {
+            self.damaged(seq, "its time is before the last record of its subject");
+        } else if frame.decides() && matches!(frame.body, FrameBody::Withheld(_)) {
+            self.damaged(seq, "it decides, and what it says was taken out");
         }
-        self.index.add(frame.subject, frame.subject_seq(), block);
+        self.index.add(frame.subject, (frame.subject_seq(), frame.time_us()), block);
         self.time_us = self.time_us.max(frame.time_us());
         self.last_following = frame.following();
         let kind = Kind::from_number(frame.kind());

@@ -58,6 +58,8 @@ pub struct Readiness {
     pub watch_limit_ms: u64,
     /// The log takes appends.
     pub log_writable: bool,
+    /// Nodes cannot be watched: nothing is ever forced away. It fails nothing.
+    pub nodes_unknown: bool,
     /// What the daemon is for now.
     pub role: Role,
     /// How the gateway is; it fails nothing, because without it what runs goes on running.
@@ -97,6 +99,7 @@ impl Readiness {
             "watch_age_ms": self.watch_age_ms,
             "watch_limit_ms": self.watch_limit_ms,
             "log_writable": self.log_writable,
+            "nodes_unknown": self.nodes_unknown,
             "gateway": gateway,
         })
     }

@@ -61,6 +61,24 @@ impl Answer {
     /// Try again by our own backoff; the request was not carried out.
     pub const AGAIN: Self = Self::RetryLater { after_us: None, slow_down: false, doubtful: false };
 
+    /// Its stable name, for the record of the call.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::AlreadySo => "already_so",
+            Self::Gone => "gone",
+            Self::Conflict => "conflict",
+            Self::NameHeld => "name_held",
+            Self::RetryLater { slow_down: true, .. } => "slow_down",
+            Self::RetryLater { doubtful: true, .. } => "doubtful",
+            Self::RetryLater { .. } => "retry_later",
+            Self::Refused(_) => "refused",
+            Self::Forbidden => "forbidden",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// The outcome that is recorded when this is the last word; also for a step that is given up while it would be retried.
     #[must_use]
     pub fn outcome(&self) -> Outcome {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::Entropy;
 use crate::config::Settings;
@@ -9,6 +10,7 @@ use crate::gateway::client::{BadGatewaySetting, GatewayClient};
 use crate::gateway::{Gateway, SourceStore};
 use crate::kube::perform::Cluster;
 use crate::run::{Outside, keys};
+use crate::sim::link::Link;
 use crate::sim::world::World;
 use crate::telemetry::Metrics;
 
@@ -53,6 +55,29 @@ pub fn outside(world: &World, settings: Settings, token: &str) -> Result<Outside
         clock: world.clock.clone(),
         metrics: Metrics::default(),
         inline: false,
+        entropy,
+        settings,
+    })
+}
+
+/// The same without sockets and without threads: the gateway is asked in process, the log is written inside the runtime, and
+/// randomness has a seed, so that a run on paused time repeats exactly.
+///
+/// # Errors
+/// When the data folder cannot be used.
+pub fn outside_inline(world: &World, settings: Settings, token: &str, seed: u64) -> Result<Outside, NotJoined> {
+    let dir = Path::new(&settings.data_dir).to_path_buf();
+    std::fs::create_dir_all(&dir)?;
+    let entropy = Entropy::seeded(seed);
+    let limit = Duration::from_secs(u64::from(settings.gateway.request_s));
+    Ok(Outside {
+        cluster: Cluster::new(world.client(), &world.namespace, &settings),
+        gateway: Arc::new(Link::new(&world.gateway, token, limit)),
+        sources: SourceStore::open_inline(&dir, settings.sources.max_bytes)?,
+        digest_key: keys::digest_key(&dir, &entropy)?,
+        clock: world.clock.clone(),
+        metrics: Metrics::default(),
+        inline: true,
         entropy,
         settings,
     })

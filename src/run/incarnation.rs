@@ -91,6 +91,7 @@ impl Incarnation {
             reader: Arc::clone(&reader),
             log_failure: thread.failure(),
             states: recovered.states,
+            broken: recovered.broken,
             started,
             settings_seq,
             cluster: outside.cluster.clone(),
@@ -153,13 +154,15 @@ impl Incarnation {
 /// The daemon's own first records; gives the one of the settings.
 async fn record_start(outside: &Outside, committer: &Committer, started: &Event) -> Result<Seq, NotBegun> {
     let settings = Event::SettingsInForce(outside.settings.in_force());
+    let told = Event::SettingsTold(outside.settings.told());
     let reaction = Reaction {
         subject: Subject::Daemon(outside.settings.instance().to_owned()),
         time_us: outside.clock.now_us(),
         rules: Rules::CURRENT.number(),
         settings: Seq::NONE,
-        drafts: vec![Draft::input(started.clone()), Draft::input(settings)],
+        drafts: vec![Draft::input(started.clone()), Draft::input(settings), Draft { event: told, cause: Seq::provisional(1) }],
     };
     let records = committer.append(reaction).await.map_err(|error| NotBegun::NotRecorded(error.to_string()))?;
-    Ok(records.last().map_or(Seq::NONE, |record| record.header.seq))
+    let settings = records.iter().find(|record| matches!(record.event, Event::SettingsInForce(_)));
+    Ok(settings.map_or(Seq::NONE, |record| record.header.seq))
 }

@@ -1,9 +1,9 @@
 //! Replay: the states of all subjects, by the log alone. Folds, and sends nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use crate::app::react::committed;
+use crate::app::react::committed_safely;
 use crate::app::rules::Rules;
 use crate::app::state::App;
 use crate::events::log::LogReader;
@@ -16,6 +16,8 @@ use crate::ids::{AppId, Seq, Subject};
 pub struct Recovered {
     /// The state of each app.
     pub states: BTreeMap<AppId, App>,
+    /// The apps among them whose records cannot be folded: what is known of them is worth nothing, and they are not acted on.
+    pub broken: BTreeSet<AppId>,
     /// Lives of the process so far.
     pub incarnations: u64,
     /// Log time of the last record.
@@ -87,12 +89,18 @@ impl Recovered {
         if let Event::IncarnationStarted(started) = &record.event {
             self.incarnations = self.incarnations.max(started.number);
         }
-        if let Subject::App(app) = &record.header.subject {
+        if let Subject::App(app) = &record.header.subject
+            && !self.broken.contains(app)
+        {
             let state = match self.states.get_mut(app) {
                 Some(state) => state,
                 None => self.states.entry(app.clone()).or_default(),
             };
-            committed(state, rules, std::slice::from_ref(&record));
+            if !committed_safely(state, rules, std::slice::from_ref(&record)) {
+                tracing::error!(%app, seq = record.header.seq.0, "a record cannot be folded: the app is quarantined");
+                state.quarantined = true;
+                self.broken.insert(app.clone());
+            }
         }
     }
 }

@@ -93,7 +93,7 @@ impl Pass {
         self.verified.decisions += decided.count() as u64;
         let state = self.apps.entry(app.clone()).or_default();
         if let Err(difference) = react::verify(state, rules, settings, &records) {
-            self.verified.difference = Some((first.header.subject.clone(), difference));
+            self.verified.difference = Some((first.header.subject.clone(), *difference));
         }
     }
 }

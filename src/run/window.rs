@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::actors::{Health, Registry, Vitals};
 use crate::app::show;
+use crate::app::state::App;
 use crate::clock::Clock;
 use crate::config::{Act, Settings};
 use crate::http::control::AppsView;
@@ -74,6 +75,7 @@ impl Window {
             watch_age_ms,
             watch_limit_ms: self.0.watch_limit_ms,
             log_writable: running.is_some() && vitals.log_failed.is_none(),
+            nodes_unknown: vitals.nodes_unknown,
             role: if self.0.acts { Role::Active } else { Role::Observing },
             gateway,
         }
@@ -90,16 +92,21 @@ impl Window {
     }
 }
 
+/// An app that is neither known nor broken is not worth a line.
+fn is_shown(state: &App) -> bool {
+    !state.is_empty() || state.quarantined
+}
+
 impl AppsView for Window {
     fn apps(&self) -> BoxFuture<'_, Value> {
         let apps = self.running().map(|(registry, _)| registry.states()).unwrap_or_default();
-        let apps: Vec<Value> = apps.iter().filter(|(_, state)| !state.is_empty()).map(|(app, state)| show::brief(app, state)).collect();
+        let apps: Vec<Value> = apps.iter().filter(|(_, state)| is_shown(state)).map(|(app, state)| show::brief(app, state)).collect();
         std::future::ready(json!({ "apps": apps })).boxed()
     }
 
     fn app<'a>(&'a self, app: &'a AppId) -> BoxFuture<'a, Option<Value>> {
         let shown = self.running().and_then(|(registry, _)| {
-            let state = registry.state(app).filter(|state| !state.is_empty())?;
+            let state = registry.state(app).filter(|state| is_shown(state))?;
             Some(show::whole(app, &state, registry.looks_again_us(app)))
         });
         std::future::ready(shown).boxed()

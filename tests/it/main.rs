@@ -3,5 +3,6 @@
 mod contract;
 mod power_cut;
 mod real_nodes;
+mod stories;
 mod support;
 mod tidy;

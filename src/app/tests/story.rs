@@ -98,14 +98,14 @@ impl Story {
             ["settle", step, outcome] => vec![Event::StepSettled(self.settled(step, outcome))],
             ["tail", host] => self.tails(host),
             ["node", node, ready] => vec![Event::NodeSeen(NodeSeen { node: Word::new(node), ready: node_ready(ready) })],
-            ["retry", host] => vec![Event::RetryAsked(RetryAsked { who: Word::new("op"), host: name(host) })],
-            ["stop"] => vec![Event::StopAsked(StopAsked { who: Word::new("op") })],
-            ["freeze"] => vec![Event::Frozen(Frozen { who: Word::new("op") })],
+            ["retry", host] => vec![Event::RetryAsked(RetryAsked { host: name(host) })],
+            ["stop"] => vec![Event::StopAsked(StopAsked {})],
+            ["freeze"] => vec![Event::Frozen(Frozen { everything: false })],
             ["withheld"] => {
                 let steps = self.app.hosts.values().flat_map(|host| host.flights.keys());
                 steps.map(|step| Event::StepWithheld(StepWithheld { step: *step })).collect()
             }
-            ["thaw"] => vec![Event::Thawed(Thawed { who: Word::new("op") })],
+            ["thaw"] => vec![Event::Thawed(Thawed { everything: false })],
             ["tick", span] => {
                 self.now_us += span_us(span);
                 Vec::new()

@@ -3,6 +3,7 @@
 mod narrate;
 mod story;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,9 +11,10 @@ use std::time::Duration;
 
 use super::error::CliError;
 use super::output;
-use super::run::{bind, failed, signalled};
+use super::run::{bind, failed, make_private, signalled};
 use crate::clock::Entropy;
 use crate::config::Settings;
+use crate::config::address::listen_address;
 use crate::events::log::OpenOptions;
 use crate::events::sled_log::SledLog;
 use crate::http::control::{Control, serve_control};
@@ -40,14 +42,20 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Where people and tools ask
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7070")]
-    control: String,
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7070", value_parser = on_loopback)]
+    control: SocketAddr,
     /// Where pods would fetch packages
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7071")]
-    sources: String,
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7071", value_parser = on_loopback)]
+    sources: SocketAddr,
     /// End by itself when the story is told
     #[arg(long)]
     exit: bool,
+}
+
+/// An address to listen on that only this machine reaches: the demo asks nobody for a password.
+fn on_loopback(text: &str) -> Result<SocketAddr, String> {
+    let address = listen_address(text)?;
+    if address.ip().is_loopback() { Ok(address) } else { Err("an address of loopback is needed, such as 127.0.0.1:7070".to_owned()) }
 }
 
 /// Runs the command.
@@ -75,6 +83,8 @@ struct Demo {
 
 async fn demo(args: &Args) -> Result<ExitCode, CliError> {
     let entropy = Entropy::os();
+    let control = bind("--control", &args.control.to_string()).await?;
+    let sources = bind("--sources", &args.sources.to_string()).await?;
     let dir = folder(args, &entropy)?;
     let world = WorldOptions {
         seed: args.seed,
@@ -89,12 +99,13 @@ async fn demo(args: &Args) -> Result<ExitCode, CliError> {
     let joined = embedded::outside(&world, settings, TOKEN);
     let outside = joined.map_err(|error| CliError::refused(error.to_string(), "name another --dir").because(error))?;
     let window = Window::new(&outside.settings, outside.clock.clone(), outside.metrics.clone());
-    let control = bind("--control", &args.control).await?;
-    let sources = bind("--sources", &args.sources).await?;
     let url = format!("http://{}", control.local_addr()?);
     let view = window.clone();
     let shown = Control {
-        readiness: Arc::new(move || view.readiness()),
+        readiness: Arc::new(move || {
+            view.count_alarms();
+            view.readiness()
+        }),
         metrics: outside.metrics.clone(),
         apps: Arc::new(window.clone()),
         entropy: outside.entropy.clone(),
@@ -129,15 +140,15 @@ fn folder(args: &Args, entropy: &Entropy) -> Result<PathBuf, CliError> {
     if used {
         return Err(CliError::input(format!("--dir {}: it is not empty", dir.display()), "name a new folder"));
     }
-    std::fs::create_dir_all(&dir).map_err(|error| CliError::refused(format!("--dir {}: {error}", dir.display()), "").because(error))?;
+    make_private(&dir).map_err(|error| CliError::refused(format!("--dir {}: {error}", dir.display()), "").because(error))?;
     Ok(dir)
 }
 
 /// Settings whose times fit a story of half a minute.
 fn settings(world: &World, dir: &Path, args: &Args) -> Settings {
     let mut settings = embedded::settings(world, dir);
-    settings.control.listen.clone_from(&args.control);
-    settings.sources.listen.clone_from(&args.sources);
+    settings.control.listen = args.control.to_string();
+    settings.sources.listen = args.sources.to_string();
     settings.gateway.beat_ms = u64::from(1_200 / args.speed).max(100);
     settings
 }

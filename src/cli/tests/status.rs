@@ -3,7 +3,10 @@
 use expect_test::expect;
 use serde_json::json;
 
-use crate::cli::status::screen;
+use crate::app::show;
+use crate::app::state::App;
+use crate::cli::status::{FIELDS, screen};
+use crate::ids::AppId;
 use crate::telemetry::Metrics;
 
 #[test]
@@ -20,11 +23,10 @@ fn one_screen() {
     metrics.commit(2_500, 300);
     let apps = json!({"apps": [
         {
-            "app": "acme/bot",
-            "want": {"release": 2, "host": "bot-r2-3c6ef362", "live_host": "bot-r1-9e3779b1"},
-            "hosts": [{"host": "bot-r1-9e3779b1", "stage": "serving"}, {"host": "bot-r2-3c6ef362", "stage": "install"}],
+            "app": "acme/bot", "release": 2, "wanted": "bot-r2-3c6ef362", "live": "bot-r1-9e3779b1", "registered": false, "hosts": 2,
+            "stage": "install", "alarms": ["waiting"],
         },
-        {"app": "acme/withdrawn\u{1b}[31m", "want": null, "hosts": []},
+        {"app": "acme/withdrawn\u{1b}[31m", "release": null, "wanted": null, "alarms": []},
         {"app": "acme/third"},
     ]});
     expect![[r#"
@@ -36,9 +38,9 @@ fn one_screen() {
         alarms   unclaimed 2
         apps     3
 
-        APP                       RELEASE  HOST             STAGE    LIVE
-        acme/bot                  2        bot-r2-3c6ef362  install  bot-r1-9e3779b1
-        acme/withdrawn\u{1b}[31m  -        -                -        -
+        APP                       RELEASE  HOST             STAGE    LIVE             ALARMS
+        acme/bot                  2        bot-r2-3c6ef362  install  bot-r1-9e3779b1  waiting
+        acme/withdrawn\u{1b}[31m  -        -                -        -                -
         and 1 more: --all shows them
     "#]]
     .assert_eq(&screen("http://127.0.0.1:7070", &ready, &metrics.text(), &apps, 2));
@@ -57,4 +59,12 @@ fn what_is_not_said_is_not_made_up() {
         apps     0
     "#]]
     .assert_eq(&screen("http://127.0.0.1:7070", &ready, "", &json!(null), 2));
+}
+
+#[test]
+fn every_column_is_a_field_that_the_daemon_shows() {
+    let shown = show::brief(&AppId::new("acme", "bot").expect("an app"), &App::default());
+    for field in FIELDS {
+        assert!(shown.get(field).is_some(), "{field} is not in {shown}");
+    }
 }

@@ -32,13 +32,30 @@ pub struct FormerLog {
     pub root: [u8; 32],
 }
 
-/// A log began.
+/// The log whose records come before a new one's in the same store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogBefore {
+    /// Its id.
+    pub id: LogId,
+    /// Its last record.
+    pub last: Seq,
+    /// Its tree's size.
+    pub size: u64,
+    /// Its tree's root.
+    pub root: [u8; 32],
+}
+
+/// A log began. Its leaf is the first of the tree: whoever holds a root of this log holds the log's id and all that is before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRestarted {
+    /// The id of the log that begins.
+    pub log: LogId,
     /// Why.
     pub reason: RestartReason,
-    /// What it follows, when that is known.
+    /// The log whose place it takes, when that is known; it may be of another store, or lost.
     pub former: Option<FormerLog>,
+    /// What is before it in this store; `None` for the first.
+    pub before: Option<LogBefore>,
 }
 
 /// A life of the process began.
@@ -110,7 +127,12 @@ pub struct Setting {
 pub struct SettingsInForce {
     /// What the plan reads.
     pub plan: PlanSettings,
-    /// Everything, for the reader; secrets left out.
+}
+
+/// Everything that was set, for the reader: paths and addresses are the operator's words, so that they only inform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingsTold {
+    /// Every setting; secrets left out.
     pub all: Vec<Setting>,
 }
 

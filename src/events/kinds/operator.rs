@@ -1,4 +1,4 @@
-//! Payloads about what an operator asked for: who, and why in a kind of its own words.
+//! Payloads about what an operator asked for. Who, and why, is in a kind of its own, which only informs and can be erased.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,29 +7,33 @@ use crate::ids::{HostName, Word};
 /// An operator stopped acting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frozen {
-    /// The token's name.
-    pub who: Word,
+    /// Whether everything was frozen, or this subject alone.
+    pub everything: bool,
 }
 
 /// An operator let it act again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thawed {
-    /// The token's name.
-    pub who: Word,
+    /// Whether everything was thawed, or this subject alone.
+    pub everything: bool,
 }
 
 /// An operator asked to try a failed host again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryAsked {
-    /// The token's name.
-    pub who: Word,
     /// Which host.
     pub host: HostName,
 }
 
 /// An operator asked to stop the pods of an app that no want names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StopAsked {
+pub struct StopAsked {}
+
+/// Who asked, and why; in the reaction of what was asked, which is its cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperatorSaid {
     /// The token's name.
     pub who: Word,
+    /// In the operator's words, at most 1 KiB; empty when none were given.
+    pub why: String,
 }

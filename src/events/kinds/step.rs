@@ -225,6 +225,8 @@ pub struct ApiCalled {
     pub uid: Option<Uid>,
     /// The HTTP status; 0 when no answer came.
     pub status: u16,
+    /// How the answer was taken, by its stable name, for example `retry_later`.
+    pub answer: Word,
     /// From written to answered, microseconds.
     pub took_us: u64,
 }

@@ -10,10 +10,11 @@ use super::samples;
 use super::world::*;
 use crate::events::block::{BLOCK_MAX, Block};
 use crate::events::codec::PAYLOAD_MAX;
-use crate::events::kinds::daemon::{FormerLog, LogRestarted, RestartReason};
-use crate::events::log::{AppendError, Found, Gap, OpenError, Refused};
+use crate::events::kinds::daemon::{FormerLog, LogBefore, LogRestarted, RestartReason};
+use crate::events::log::{AppendError, Beginning, Found, Gap, OpenError, Refused};
 use crate::events::marks::CEILING_AHEAD;
-use crate::events::record::{Draft, Event, Kind, Record};
+use crate::events::record::{Draft, Event, Kind, Reaction, Record};
+use crate::events::tree::TreeHead;
 use crate::ids::{LogId, Seq};
 
 fn seqs(records: &[Record]) -> Vec<u64> {
@@ -47,13 +48,26 @@ fn order_and_places(world: &dyn World) {
     sound(&*reader);
 }
 
-fn time_is_clamped(world: &dyn World) {
+fn the_time_of_a_decision_is_kept(world: &dyn World) {
     let (mut log, _) = world.open();
     let mut late = reaction(&app("bot"), vec![samples::text(1)]);
     late.time_us = START_US + 3_600_000_000;
     let early = reaction(&app("bee"), vec![samples::text(2)]);
-    let answer = log.append(&[late, early]).expect("appended").concat();
-    assert_eq!(answer.iter().map(|record| record.header.time_us - START_US).collect::<Vec<_>>(), [3_600_000_000; 2]);
+    let again = reaction(&app("bot"), vec![samples::text(3)]);
+    let mut before = reaction(&app("cat"), vec![samples::text(4)]);
+    before.time_us = START_US - 1;
+    let times = |log: &mut Box<dyn crate::events::log::EventLog>, reactions: &[Reaction]| {
+        let answer = log.append(reactions).expect("appended").concat();
+        answer.iter().map(|record| record.header.time_us - START_US).collect::<Vec<_>>()
+    };
+    // Another subject's later time moves nothing: planning again needs the time at which it was planned.
+    assert_eq!(times(&mut log, &[late, early.clone(), again.clone(), before]), [3_600_000_000, 10, 3_600_000_000, -1]);
+    assert_eq!(times(&mut log, &[again, early.clone()]), [3_600_000_000, 10]);
+    log.close().expect("closed");
+    // Whatever an earlier life decided was before.
+    let (mut log, _) = world.open();
+    assert_eq!(times(&mut log, &[early]), [3_600_000_000]);
+    sound(&*log.reader());
 }
 
 fn subjects_are_found(world: &dyn World) {
@@ -217,15 +231,18 @@ fn a_log_can_be_begun(world: &dyn World) {
     log.append(&[reaction(&app("bot"), vec![samples::text(1)])]).expect("appended");
     log.close().expect("closed");
     let former = FormerLog { id: LogId([9; 16]), last: Seq(40), acknowledged: Seq(41), size: 12, root: [3; 32] };
-    let begin = LogRestarted { reason: RestartReason::TakeOver, former: Some(former) };
-    let taking = crate::events::log::OpenOptions { begin: Some(begin.clone()), ..options() };
+    let begin = Beginning { reason: RestartReason::TakeOver, former: Some(former.clone()) };
+    let TreeHead { size, root } = world.read().expect("opens for reading").tree();
+    let taking = crate::events::log::OpenOptions { begin: Some(begin), ..options() };
     let (mut log, opened) = world.try_open(&taking).expect("opens");
     assert_ne!(opened.log, first.log);
     assert_eq!((opened.found, opened.gap, opened.head), (Found::Clean, None, Seq(3)));
     let answer = log.append(&[reaction(&app("bot"), vec![samples::text(1)])]).expect("appended").concat();
     assert_eq!((answer[0].header.seq, answer[0].header.subject_seq), (Seq(4), 1), "a subject counts anew in a new log id");
     let reader = log.reader();
-    assert_eq!(records(&stored(&*reader))[2].event, Event::LogRestarted(begin));
+    let before = Some(LogBefore { id: first.log, last: Seq(2), size, root });
+    let began = LogRestarted { log: opened.log, reason: RestartReason::TakeOver, former: Some(former), before };
+    assert_eq!(records(&stored(&*reader))[2].event, Event::LogRestarted(began));
     assert_eq!(reader.tree().size, 2);
     assert_eq!(sound(&*reader).logs.len(), 2);
     drop((log, reader));
@@ -266,7 +283,7 @@ macro_rules! contract {
 }
 contract! {
     order_and_places
-    time_is_clamped
+    the_time_of_a_decision_is_kept
     subjects_are_found
     closed_and_opened_again_it_is_the_same
     not_closed_it_leaves_a_named_gap_and_uses_no_number_twice

@@ -3,6 +3,7 @@
 mod bytes;
 mod contract;
 mod faults;
+mod forgeries;
 mod goldens;
 pub(super) mod samples;
 mod world;

@@ -224,9 +224,12 @@ fn cases<T>(wrap: fn(T) -> Event, payloads: impl IntoIterator<Item = T>) -> Samp
 fn restart_samples() -> Vec<LogRestarted> {
     let former = FormerLog { id: LogId([0xab; 16]), last: Seq(70_000), acknowledged: Seq(70_010), size: 4_465, root: [0xcd; 32] };
     let reasons = [RestartReason::LostTail, RestartReason::SetAside, RestartReason::TakeOver];
-    let fresh = LogRestarted { reason: RestartReason::NewFolder, former: None };
-    let after = reasons.map(|reason| LogRestarted { reason, former: Some(former.clone()) });
-    [fresh].into_iter().chain(after).collect()
+    let before = LogBefore { id: LogId([0xab; 16]), last: Seq(70_000), size: 4_465, root: [0xcd; 32] };
+    let log = LogId([0xef; 16]);
+    let fresh = LogRestarted { log, reason: RestartReason::NewFolder, former: None, before: None };
+    let after = reasons.map(|reason| LogRestarted { log, reason, former: Some(former.clone()), before: None });
+    let both = LogRestarted { before: Some(before), ..after[0].clone() };
+    [fresh].into_iter().chain(after).chain([both]).collect()
 }
 
 fn about_daemon() -> Samples {
@@ -239,8 +242,9 @@ fn about_daemon() -> Samples {
         cases(Event::IncarnationStopped, [IncarnationStopped { reason: word("SIGTERM") }]),
         {
             let all = vec![Setting { key: "plan.crash_limit".to_owned(), value: "5".to_owned() }; 2];
-            cases(Event::SettingsInForce, [SettingsInForce { plan: plan(), all }])
+            cases(Event::SettingsTold, [SettingsTold { all }])
         },
+        cases(Event::SettingsInForce, [SettingsInForce { plan: plan() }]),
         cases(Event::ClockStepped, [-3_600_000_000, 63].map(|ahead_us| ClockStepped { ahead_us })),
         {
             let reasons = [WatchLossReason::Expired, WatchLossReason::Silent, WatchLossReason::Unreachable];
@@ -326,6 +330,7 @@ fn about_steps() -> Samples {
                 name: word("bot-r2-3c6ef362"),
                 uid,
                 status: 0,
+                answer: word("doubtful"),
                 took_us: 60_000_000,
             };
             cases(Event::ApiCalled, [Some(uid()), None].map(called))
@@ -339,7 +344,6 @@ fn about_steps() -> Samples {
 }
 
 fn about_the_rest() -> Samples {
-    let who = || word("on-call");
     [
         cases(Event::TailAsked, [TailAsked { of: tail_of() }]),
         { cases(Event::TailKept, [TailKept { of: tail_of(), lines: 40, bytes: 20_000, parts: 2, cut: true }]) },
@@ -349,10 +353,11 @@ fn about_the_rest() -> Samples {
         },
         { cases(Event::TailText, [TailText { of: tail_of(), part: 1, text: "Error: no [TOKEN]\n\u{1b}[31m".to_owned() }]) },
         cases(Event::MessageText, [MessageText { of: tail_of(), text: "panicked".to_owned() }]),
-        cases(Event::Frozen, [Frozen { who: who() }]),
-        cases(Event::Thawed, [Thawed { who: who() }]),
-        cases(Event::RetryAsked, [RetryAsked { who: who(), host: host() }]),
-        cases(Event::StopAsked, [StopAsked { who: who() }]),
+        cases(Event::Frozen, [true, false].map(|everything| Frozen { everything })),
+        cases(Event::Thawed, [true, false].map(|everything| Thawed { everything })),
+        cases(Event::RetryAsked, [RetryAsked { host: host() }]),
+        cases(Event::StopAsked, [StopAsked {}]),
+        cases(Event::OperatorSaid, [OperatorSaid { who: word("on-call"), why: "the gateway is being moved".to_owned() }]),
     ]
     .concat()
 }

@@ -159,6 +159,7 @@ impl Performing<'_> {
             name: Word::new(target.name),
             uid: target.uid,
             status: reply.status,
+            answer: Word::new(sorted.as_ref().err().unwrap_or(&Answer::Done).name()),
             took_us: u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
         });
         self.last = reply;

@@ -28,7 +28,7 @@ pub(super) fn namespace(store: &Store, resource: &Resource, name: &str, namespac
     Err(refusal)
 }
 
-/// A pod's runtime class has to be registered.
+/// A pod's runtime class and priority class have to be registered.
 ///
 /// # Errors
 /// 403 when it is not.
@@ -37,6 +37,11 @@ pub(super) fn mutating(store: &Store, resource: &Resource, name: &str, object: &
     let known = store.get(&("runtimeclasses", String::new(), class.to_owned())).is_some();
     if resource.plural == "pods" && !class.is_empty() && !known {
         return Err(Refusal::forbidden(resource, name, &format!("pod rejected: RuntimeClass {class:?} not found")));
+    }
+    let class = text(object, &["spec", "priorityClassName"]);
+    let known = class.starts_with("system-") || store.get(&("priorityclasses", String::new(), class.to_owned())).is_some();
+    if resource.plural == "pods" && !class.is_empty() && !known {
+        return Err(Refusal::forbidden(resource, name, &format!("no PriorityClass with name {class} was found")));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
+use super::object::Object;
 
 /// One answered (or faulted) request.
 #[derive(Debug, Clone)]
@@ -37,8 +37,9 @@ pub struct Entry {
     pub fault: Option<&'static str>,
     /// Fields the kind does not have, which were dropped: typing errors of the caller.
     pub unknown_fields: Vec<String>,
-    /// The object a write was about, as it was then: of a delete, what was deleted.
-    pub object: Option<Arc<Value>>,
+    /// The object a write was about, as it was then: of a delete, what was deleted. Not kept for patches: nodes send them by the
+    /// thousand.
+    pub object: Option<Arc<Object>>,
 }
 
 impl Entry {

@@ -10,6 +10,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use serde_json::{Value, json};
 
+use super::object::Object;
 use super::resources::Resource;
 use super::watch::Watch;
 
@@ -21,27 +22,32 @@ pub(super) struct Answer {
     pub(super) code: u16,
     pub(super) content: Content,
     /// The object a write was about.
-    pub(super) object: Option<Arc<Value>>,
+    pub(super) object: Option<Arc<Object>>,
     /// Fields that were dropped.
     pub(super) unknown: Vec<String>,
 }
 
 pub(super) enum Content {
-    Json(Vec<u8>),
+    Json(Bytes),
     Text(String),
     Watch(Box<Watch>),
 }
 
 impl Answer {
     pub(super) fn json(code: u16, body: &Value) -> Self {
-        Self { code, content: Content::Json(body.to_string().into_bytes()), object: None, unknown: Vec::new() }
+        Self { code, content: Content::Json(body.to_string().into()), object: None, unknown: Vec::new() }
+    }
+
+    /// The object itself.
+    pub(super) fn of(code: u16, object: Arc<Object>) -> Self {
+        Self { code, content: Content::Json(object.json()), object: Some(object), unknown: Vec::new() }
     }
 
     pub(super) fn text(code: u16, body: String) -> Self {
         Self { code, content: Content::Text(body), object: None, unknown: Vec::new() }
     }
 
-    pub(super) fn about(mut self, object: Arc<Value>) -> Self {
+    pub(super) fn about(mut self, object: Arc<Object>) -> Self {
         self.object = Some(object);
         self
     }

@@ -139,8 +139,8 @@ fn verb(method: &Method, place: &Place, query: &BTreeMap<String, String>) -> Opt
     let one = !place.name.is_empty();
     let placed = place.namespace.is_some() || !place.resource.namespaced;
     let verb = match method.as_str() {
-        "GET" if watched => Verb::Watch,
         "GET" if one => Verb::Get,
+        "GET" if watched => Verb::Watch,
         "GET" => Verb::List,
         "POST" => Verb::Create,
         "PUT" if one => Verb::Update,
@@ -155,7 +155,8 @@ fn verb(method: &Method, place: &Place, query: &BTreeMap<String, String>) -> Opt
         "status" => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
         _ => verb == Verb::Create,
     };
-    (allowed && (placed || !verb.writes())).then_some(verb)
+    let kept = place.resource.stored || verb == Verb::Create;
+    (allowed && kept && (placed || !verb.writes())).then_some(verb)
 }
 
 fn parse_query(query: &str) -> BTreeMap<String, String> {

@@ -14,7 +14,7 @@ use super::body::{Answer, ApiBody, Content, cut_off, endless, reset, whole};
 use super::call::{Call, Verb};
 use super::faults::{Action, Canned};
 use super::refusal::Refusal;
-use super::remove::DeleteOptions;
+use super::remove::{DeleteOptions, bad_option};
 use super::{ClusterApi, Inner, stamps};
 
 const AUDIT_ID: &str = "audit-id";
@@ -41,7 +41,7 @@ impl ClusterApi {
         let met = inner.faults.take(user, &call, &entry.name);
         entry.fault = met.name;
         pause(met.delay).await;
-        let mut shape: fn(Vec<u8>) -> ApiBody = whole;
+        let mut shape: fn(Bytes) -> ApiBody = whole;
         match &met.action {
             Some(Action::Answer(canned)) => {
                 entry.code = canned.status;
@@ -66,7 +66,7 @@ impl ClusterApi {
             Some(Action::Delay(_) | Action::DropAfter | Action::HangAfter) | None => {}
         }
         let (accept, media_type) = (text("accept"), text("content-type"));
-        let result = inner.dispatch(&call, &accept, &media_type, request.body());
+        let result = inner.dispatch(user, &call, &accept, &media_type, request.body());
         if let Err(refusal) = &result {
             pause(refusal.after).await;
         }
@@ -80,19 +80,23 @@ impl ClusterApi {
 }
 
 impl Inner {
-    fn dispatch(self: &Arc<Self>, call: &Call, accept: &str, media_type: &str, body: &[u8]) -> Result<Answer, Refusal> {
+    fn dispatch(self: &Arc<Self>, user: &str, call: &Call, accept: &str, media_type: &str, body: &[u8]) -> Result<Answer, Refusal> {
         if !(accept.is_empty() || accept.contains("application/json") || accept.contains("*/*")) {
             return Err(not_acceptable());
         }
         if matches!(call.verb, Verb::Create | Verb::Update) && !media_type.starts_with("application/json") {
-            return Err(Refusal::media_type());
+            return Err(Refusal::body_type());
+        }
+        if call.verb == Verb::Create && call.is_dry() && call.parameter("dryRun") != Some("All") {
+            let why = format!("{}: supported values: \"All\"", json!([call.parameter("dryRun")]));
+            return Err(bad_option("CreateOptions", "dryRun", &why));
         }
         let metadata_only = accept.contains("as=PartialObjectMetadata");
         match (call.verb, call.subresource.as_str()) {
             (Verb::Get, "log") => self.log(call),
             (Verb::Get, _) => self.get(call, metadata_only),
             (Verb::List, _) => self.list(call, metadata_only),
-            (Verb::Watch, _) => self.watch(call, metadata_only),
+            (Verb::Watch, _) => self.watch(user, call, metadata_only),
             (Verb::Create, "binding") => self.bind(call, body),
             (Verb::Create, "eviction") => self.evict(call, body),
             (Verb::Create, _) => self.create(call, body),
@@ -182,7 +186,7 @@ async fn pause(time: Duration) {
     }
 }
 
-fn response(result: Result<Answer, Refusal>, audit_id: &str, shape: fn(Vec<u8>) -> ApiBody) -> io::Result<Response<ApiBody>> {
+fn response(result: Result<Answer, Refusal>, audit_id: &str, shape: fn(Bytes) -> ApiBody) -> io::Result<Response<ApiBody>> {
     let mut builder = Response::builder().header(AUDIT_ID, audit_id);
     let (code, media_type, body) = match result {
         Ok(Answer { code, content, unknown, .. }) => {
@@ -191,7 +195,7 @@ fn response(result: Result<Answer, Refusal>, audit_id: &str, shape: fn(Vec<u8>) 
             }
             match content {
                 Content::Json(bytes) => (code, "application/json", shape(bytes)),
-                Content::Text(text) => (code, "text/plain", shape(text.into_bytes())),
+                Content::Text(text) => (code, "text/plain", shape(text.into())),
                 Content::Watch(watch) => (code, "application/json", StreamBody::new(watch.into_stream()).boxed_unsync()),
             }
         }
@@ -204,7 +208,7 @@ fn response(result: Result<Answer, Refusal>, audit_id: &str, shape: fn(Vec<u8>) 
             for (name, value) in refusal.headers {
                 builder = builder.header(name, value);
             }
-            (refusal.code, "application/json", shape(refusal.body.to_string().into_bytes()))
+            (refusal.code, "application/json", shape(refusal.body.to_string().into()))
         }
     };
     finish(builder, code, media_type, body)

@@ -58,6 +58,7 @@ fn merge_list(list: &mut Value, items: &[Value], key: &str) {
         *list = Value::Array(items.to_vec());
         return;
     };
+    let mut fresh_ones = Vec::new();
     for item in items {
         let position = list.iter().position(|known| known[key] == item[key]);
         match (item["$patch"].as_str(), position) {
@@ -73,10 +74,12 @@ fn merge_list(list: &mut Value, items: &[Value], key: &str) {
             (_, None) => {
                 let mut fresh = Value::Null;
                 apply(&mut fresh, item, PatchKind::Strategic);
-                list.push(fresh);
+                fresh_ones.push(fresh);
             }
         }
     }
+    // What a patch adds comes before what was there.
+    list.splice(0..0, fresh_ones);
 }
 
 fn merge_finalizers(fields: &mut Map<String, Value>, change: &Value) {

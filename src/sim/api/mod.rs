@@ -8,19 +8,24 @@ mod admission;
 mod audit;
 mod body;
 mod call;
+mod container_rules;
 mod decode;
 mod exchange;
 mod faults;
 pub mod http;
+mod lease_rules;
 pub mod logs;
 mod merge;
+mod object;
 mod pod_rules;
 mod pods;
+mod policy_rules;
 mod quantity;
 mod read;
 mod refusal;
 mod remove;
 mod resources;
+mod reviews;
 mod rules;
 mod secret_rules;
 mod security;
@@ -41,12 +46,14 @@ pub use audit::{Audit, Entry};
 pub use body::ApiBody;
 pub use call::Verb;
 pub use faults::{Action, Canned, Faults, Match};
+pub use object::Object;
 pub use refusal::{Cause, Refusal};
 pub use resources::{RESOURCES, Resource};
 pub use watch::Cut;
 
 use crate::clock::{Clock, Entropy};
 use logs::LogSource;
+use reviews::Reviewer;
 use store::{Key, Store};
 use watch::{Signal, Watchers};
 
@@ -69,10 +76,10 @@ pub struct ApiOptions {
 }
 
 impl ApiOptions {
-    /// No latency; 200,000 changes and 1,000,000 requests are remembered.
+    /// No latency; 20,000 changes (some 20 KiB each for pods) and 200,000 requests are remembered.
     #[must_use]
     pub fn new(clock: Clock, entropy: Entropy) -> Self {
-        Self { clock, entropy, latency: Duration::ZERO, history_max: 200_000, audit_max: 1_000_000 }
+        Self { clock, entropy, latency: Duration::ZERO, history_max: 20_000, audit_max: 200_000 }
     }
 }
 
@@ -86,6 +93,7 @@ struct Inner {
     faults: Faults,
     audit: Audit,
     logs: Mutex<Option<Arc<dyn LogSource>>>,
+    reviewer: Mutex<Reviewer>,
 }
 
 struct State {
@@ -94,13 +102,13 @@ struct State {
 }
 
 impl State {
-    fn put(&mut self, key: Key, object: Value) -> Arc<Value> {
+    fn put(&mut self, key: Key, object: Value) -> Arc<Object> {
         let change = self.store.put(key, object);
         self.watchers.tell(&change);
         change.after.clone()
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
+    fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let change = self.store.remove(key)?;
         self.watchers.tell(&change);
         Some(change.after.clone())
@@ -119,7 +127,14 @@ impl ClusterApi {
     pub fn new(options: ApiOptions) -> Self {
         let state = State { store: Store::new(options.history_max), watchers: Watchers::default() };
         let audit = Audit::new(options.audit_max);
-        let inner = Inner { options, state: Mutex::new(state), faults: Faults::default(), audit, logs: Mutex::new(None) };
+        let inner = Inner {
+            options,
+            state: Mutex::new(state),
+            faults: Faults::default(),
+            audit,
+            logs: Mutex::new(None),
+            reviewer: Mutex::default(),
+        };
         let api = Self(Arc::new(inner));
         for name in ["default", "kube-system", "kube-node-lease"] {
             api.add_namespace(name, &[]);
@@ -183,14 +198,14 @@ impl ClusterApi {
 
     /// An object as it is stored, past every fault.
     #[must_use]
-    pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+    pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Object>> {
         let resource = resources::find(None, plural)?;
         self.0.lock().store.get(&(resource.plural, namespace.to_owned(), name.to_owned())).cloned()
     }
 
     /// All objects of a kind in a namespace, or in all, by name.
     #[must_use]
-    pub fn objects(&self, plural: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+    pub fn objects(&self, plural: &str, namespace: Option<&str>) -> Vec<Arc<Object>> {
         let Some(resource) = resources::find(None, plural) else { return Vec::new() };
         self.0.lock().store.list(resource.plural, namespace).map(|(_, object)| object.clone()).collect()
     }
@@ -223,6 +238,7 @@ impl ClusterApi {
         let labels: BTreeMap<&str, &str> = labels.iter().copied().collect();
         let mut object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
         rules::namespace_defaults(&mut object);
+        object["status"] = rules::namespace_status(&object);
         self.put_raw(object);
     }
 
@@ -232,23 +248,51 @@ impl ClusterApi {
         self.put_raw(json!({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": metadata, "handler": "runsc"}));
     }
 
-    /// Ends the open watches of a kind.
+    /// Registers a priority class; pods that name another are refused.
+    pub fn add_priority_class(&self, name: &str, value: i32) {
+        let metadata = json!({"name": name});
+        self.put_raw(json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": metadata, "value": value}));
+    }
+
+    /// Makes a bearer token known to token reviews.
+    pub fn add_token(&self, token: &str, user: &str, audiences: &[&str]) {
+        let audiences = audiences.iter().map(|audience| (*audience).to_owned()).collect();
+        let mut reviewer = self.0.reviewer.lock().unwrap_or_else(PoisonError::into_inner);
+        reviewer.tokens.insert(token.to_owned(), (user.to_owned(), audiences));
+    }
+
+    /// Lets access reviews deny a verb on a resource. The verb itself goes on working: a fault refuses it.
+    pub fn deny(&self, verb: &str, resource: &str) {
+        let mut reviewer = self.0.reviewer.lock().unwrap_or_else(PoisonError::into_inner);
+        reviewer.denied.insert((verb.to_owned(), resource.to_owned()));
+    }
+
+    /// Restarts: every open watch is reset and the history is gone. What is stored stays.
+    pub fn restart(&self) {
+        let mut state = self.0.lock();
+        for resource in RESOURCES {
+            state.watchers.signal(resource.plural, None, &Signal::Cut(Cut::Reset));
+        }
+        state.store.compact();
+    }
+
+    /// Ends the daemon's open watches of a kind.
     pub fn cut_watches(&self, plural: &str, cut: Cut) {
         self.signal(plural, &Signal::Cut(cut));
     }
 
-    /// Lets the open watches of a kind go deaf: nothing comes any more, not even their end.
+    /// Lets the daemon's open watches of a kind go deaf: nothing comes any more, not even their end.
     pub fn mute_watches(&self, plural: &str) {
         self.signal(plural, &Signal::Mute);
     }
 
-    /// Sends a line, whatever it is, to the open watches of a kind.
+    /// Sends a line, whatever it is, to the daemon's open watches of a kind.
     pub fn send_watch_line(&self, plural: &str, line: &str) {
         self.signal(plural, &Signal::Raw(Bytes::from(format!("{line}\n"))));
     }
 
     fn signal(&self, plural: &str, signal: &Signal) {
-        self.0.lock().watchers.signal(plural, signal);
+        self.0.lock().watchers.signal(plural, Some(DAEMON), signal);
     }
 
     /// How many watches of a kind are open.

@@ -4,16 +4,21 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::quantity;
 use super::refusal::Cause;
-use super::rules::{label_causes, list, subdomain_causes, text};
+use super::rules::{entries, key_causes, label_causes, label_value_causes, list, list_mut, remove, set, subdomain_causes, text};
+use super::{container_rules, quantity};
 
 const IMMUTABLE: &str = "pod updates may not change fields other than \
                          `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only \
                          additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
                          previously negative)";
 
-/// Fills in a pod's spec and its first status.
+/// The status of a new pod.
+pub(super) fn first_status(object: &Value) -> Value {
+    json!({"phase": "Pending", "qosClass": quantity::class_of(&object["spec"])})
+}
+
+/// Fills in a pod's spec.
 pub(super) fn defaults(object: &mut Value) {
     let spec = &mut object["spec"];
     if !spec.is_object() {
@@ -21,6 +26,10 @@ pub(super) fn defaults(object: &mut Value) {
     }
     set(spec, "restartPolicy", json!("Always"));
     set(spec, "terminationGracePeriodSeconds", json!(30));
+    // A negative grace is the shortest one.
+    if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
+        spec["terminationGracePeriodSeconds"] = json!(1);
+    }
     set(spec, "dnsPolicy", json!("ClusterFirst"));
     set(spec, "schedulerName", json!("default-scheduler"));
     set(spec, "serviceAccountName", json!("default"));
@@ -34,59 +43,31 @@ pub(super) fn defaults(object: &mut Value) {
     for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let tolerations = spec["tolerations"].as_array_mut();
         if let Some(tolerations) = tolerations
-            && !tolerations.iter().any(|known| known["key"] == json!(key))
+            && !tolerations.iter().any(|known| tolerates(known, key))
         {
             tolerations.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
         }
     }
     for containers in ["initContainers", "containers"] {
         for container in list_mut(spec, containers) {
-            container_defaults(container);
+            container_rules::defaults(container);
         }
     }
     for volume in list_mut(spec, "volumes") {
+        if volume.as_object().is_some_and(|fields| fields.len() == 1) {
+            volume["emptyDir"] = json!({});
+        }
         if let Some(secret) = volume.get_mut("secret").filter(|secret| secret.is_object()) {
             set(secret, "defaultMode", json!(0o644));
         }
     }
-    if object["status"]["phase"].is_null() {
-        let class = quantity::class_of(&object["spec"]);
-        object["status"] = json!({"phase": "Pending", "qosClass": class});
-    }
 }
 
-fn container_defaults(container: &mut Value) {
-    if !container.is_object() {
-        return;
-    }
-    set(container, "terminationMessagePath", json!("/dev/termination-log"));
-    set(container, "terminationMessagePolicy", json!("File"));
-    set(container, "resources", json!({}));
-    let image = text(container, &["image"]);
-    let tag = image.rsplit('/').next().and_then(|last| last.split_once(':')).map(|(_, tag)| tag);
-    let always = !image.contains('@') && tag.is_none_or(|tag| tag == "latest");
-    set(container, "imagePullPolicy", json!(if always { "Always" } else { "IfNotPresent" }));
-    if let Some(limits) = container["resources"]["limits"].as_object().cloned() {
-        for (name, value) in limits {
-            set(&mut container["resources"]["requests"], &name, value);
-        }
-    }
-}
-
-fn list_mut<'a>(object: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut Value> {
-    object.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten()
-}
-
-fn set(object: &mut Value, key: &str, value: Value) {
-    if object[key].is_null() {
-        object[key] = value;
-    }
-}
-
-fn remove(object: &mut Value, key: &str) {
-    if let Some(fields) = object.as_object_mut() {
-        fields.remove(key);
-    }
+/// Whether a toleration covers what the server would add for this taint.
+fn tolerates(toleration: &Value, taint: &str) -> bool {
+    let effect = text(toleration, &["effect"]);
+    let key = text(toleration, &["key"]);
+    (key == taint || key.is_empty()) && (effect.is_empty() || effect == "NoExecute")
 }
 
 /// What is wrong with a pod's spec.
@@ -99,9 +80,9 @@ pub(super) fn validate(object: &Value) -> Vec<Cause> {
     if list(spec, &["containers"]).is_empty() {
         causes.push(Cause::required("spec.containers", ""));
     }
-    for kind in ["initContainers", "containers"] {
+    for kind in ["containers", "initContainers"] {
         for (index, one) in list(spec, &[kind]).iter().enumerate() {
-            container(&format!("spec.{kind}[{index}]"), one, &volumes, &mut names, &mut causes);
+            container_rules::validate(&format!("spec.{kind}[{index}]"), one, &volumes, &mut names, &mut causes);
         }
     }
     let restart = text(spec, &["restartPolicy"]);
@@ -109,10 +90,12 @@ pub(super) fn validate(object: &Value) -> Vec<Cause> {
         causes.push(Cause::unsupported("spec.restartPolicy", restart, &["Always", "OnFailure", "Never"]));
     }
     dns(spec, &mut causes);
-    if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
-        let value = spec["terminationGracePeriodSeconds"].to_string();
-        causes.push(Cause::invalid("spec.terminationGracePeriodSeconds", &value, "must be greater than or equal to 0"));
+    if let Some(seconds) = spec["activeDeadlineSeconds"].as_i64().filter(|seconds| *seconds < 1) {
+        let why = "must be between 1 and 2147483647, inclusive";
+        causes.push(Cause::invalid("spec.activeDeadlineSeconds", &seconds.to_string(), why));
     }
+    placement(spec, &mut causes);
+    container_rules::ids("spec.securityContext", &spec["securityContext"], &["fsGroup", "runAsUser", "runAsGroup"], &mut causes);
     for (field, value) in [("spec.hostname", &spec["hostname"]), ("spec.subdomain", &spec["subdomain"])] {
         if let Some(value) = value.as_str().filter(|value| !value.is_empty()) {
             causes.extend(label_causes(field, value));
@@ -133,7 +116,10 @@ fn dns(spec: &Value, causes: &mut Vec<Cause>) {
     if !POLICIES.contains(&policy) {
         causes.push(Cause::unsupported("spec.dnsPolicy", policy, &POLICIES));
     }
-    if policy == "None" && servers.is_empty() {
+    if policy == "None" && !spec["dnsConfig"].is_object() {
+        let why = "must provide `dnsConfig` when `dnsPolicy` is None";
+        causes.push(Cause::required("spec.dnsConfig", why));
+    } else if policy == "None" && servers.is_empty() {
         let why = "must provide at least one DNS nameserver when `dnsPolicy` is None";
         causes.push(Cause::required("spec.dnsConfig.nameservers", why));
     }
@@ -153,70 +139,84 @@ fn dns(spec: &Value, causes: &mut Vec<Cause>) {
 fn volumes<'a>(spec: &'a Value, causes: &mut Vec<Cause>) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
     for (index, volume) in list(spec, &["volumes"]).iter().enumerate() {
-        let field = format!("spec.volumes[{index}].name");
+        let field = format!("spec.volumes[{index}]");
         let name = text(volume, &["name"]);
-        causes.extend(label_causes(&field, name));
+        causes.extend(label_causes(&format!("{field}.name"), name));
         if !names.insert(name) {
-            causes.push(Cause::duplicate(&field, name));
+            causes.push(Cause::duplicate(&format!("{field}.name"), name));
         }
-        if let Some(secret) = volume.get("secret") {
-            if text(secret, &["secretName"]).is_empty() {
-                causes.push(Cause::required(&format!("spec.volumes[{index}].secret.secretName"), ""));
-            }
-            let mode = secret["defaultMode"].as_i64().unwrap_or(0);
-            if !(0..=0o777).contains(&mode) {
-                let field = format!("spec.volumes[{index}].secret.defaultMode");
-                let why = "must be a number between 0 and 0777 (octal), both inclusive";
-                causes.push(Cause::invalid(&field, &mode.to_string(), why));
-            }
+        let kinds = volume.as_object().into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "name");
+        for kind in kinds.skip(1) {
+            causes.push(Cause::forbidden(&format!("{field}.{kind}"), "may not specify more than 1 volume type"));
         }
-        let size = &volume["emptyDir"]["sizeLimit"];
-        if let Some(size) = size.as_str().filter(|size| quantity::parse(size).is_none()) {
-            causes.push(Cause::invalid_text(&format!("spec.volumes[{index}].emptyDir.sizeLimit"), size, quantity::WORDS));
+        secret_causes(&format!("{field}.secret"), &volume["secret"], causes);
+        let size = volume["emptyDir"]["sizeLimit"].as_str().and_then(quantity::parse);
+        if size.is_some_and(|size| size < 0) {
+            let why = "SizeLimit field must be a valid resource quantity";
+            causes.push(Cause::forbidden(&format!("{field}.emptyDir.sizeLimit"), why));
+        }
+        if volume["persistentVolumeClaim"].is_object() && text(volume, &["persistentVolumeClaim", "claimName"]).is_empty() {
+            causes.push(Cause::required(&format!("{field}.persistentVolumeClaim.claimName"), ""));
         }
     }
     names
 }
 
-fn container<'a>(field: &str, one: &'a Value, volumes: &BTreeSet<&str>, names: &mut BTreeSet<&'a str>, causes: &mut Vec<Cause>) {
-    let name = text(one, &["name"]);
-    causes.extend(label_causes(&format!("{field}.name"), name));
-    if !name.is_empty() && !names.insert(name) {
-        causes.push(Cause::duplicate(&format!("{field}.name"), name));
+fn secret_causes(field: &str, secret: &Value, causes: &mut Vec<Cause>) {
+    if !secret.is_object() {
+        return;
     }
-    let image = text(one, &["image"]);
-    if image.is_empty() {
-        causes.push(Cause::required(&format!("{field}.image"), ""));
-    } else if image.trim() != image {
-        causes.push(Cause::invalid_text(&format!("{field}.image"), image, "must not have leading or trailing whitespace"));
+    if text(secret, &["secretName"]).is_empty() {
+        causes.push(Cause::required(&format!("{field}.secretName"), ""));
     }
-    for (index, variable) in list(one, &["env"]).iter().enumerate() {
-        let name = text(variable, &["name"]);
-        let field = format!("{field}.env[{index}].name");
-        if name.is_empty() {
-            causes.push(Cause::required(&field, ""));
-        } else if name.contains('=') || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
-            causes.push(Cause::invalid_text(
-                &field,
-                name,
-                "a valid environment variable name must consist only of printable ASCII characters other than '='",
-            ));
+    let mode = secret["defaultMode"].as_i64().unwrap_or(0);
+    if !(0..=0o777).contains(&mode) {
+        let why = "must be a number between 0 and 0777 (octal), both inclusive";
+        causes.push(Cause::invalid(&format!("{field}.defaultMode"), &mode.to_string(), why));
+    }
+    for (index, item) in list(secret, &["items"]).iter().enumerate() {
+        let path = text(item, &["path"]);
+        for key in ["key", "path"] {
+            if text(item, &[key]).is_empty() {
+                causes.push(Cause::required(&format!("{field}.items[{index}].{key}"), ""));
+            }
+        }
+        if path.split('/').any(|part| part == "..") {
+            causes.push(Cause::invalid_text(&format!("{field}.items[{index}].path"), path, "must not contain '..'"));
         }
     }
-    let mut paths = BTreeSet::new();
-    for (index, mount) in list(one, &["volumeMounts"]).iter().enumerate() {
-        let field = format!("{field}.volumeMounts[{index}]");
-        let (name, path) = (text(mount, &["name"]), text(mount, &["mountPath"]));
-        if !volumes.contains(name) {
-            causes.push(Cause::not_found(&format!("{field}.name"), name));
+}
+
+fn placement(spec: &Value, causes: &mut Vec<Cause>) {
+    for (key, value) in entries(spec, &["nodeSelector"]) {
+        causes.extend(key_causes("spec.nodeSelector", key));
+        causes.extend(label_value_causes("spec.nodeSelector", value.as_str().unwrap_or_default()));
+    }
+    for (index, toleration) in list(spec, &["tolerations"]).iter().enumerate() {
+        let field = format!("spec.tolerations[{index}]");
+        let (key, operator) = (text(toleration, &["key"]), text(toleration, &["operator"]));
+        if !key.is_empty() {
+            causes.extend(key_causes(&format!("{field}.key"), key));
         }
-        if path.is_empty() {
-            causes.push(Cause::required(&format!("{field}.mountPath"), ""));
-        } else if !paths.insert(path) {
-            causes.push(Cause::invalid_text(&format!("{field}.mountPath"), path, "must be unique"));
+        let value = text(toleration, &["value"]);
+        if !["", "Equal", "Exists"].contains(&operator) {
+            causes.push(Cause::unsupported(&format!("{field}.operator"), operator, &["Equal", "Exists"]));
+        } else if operator == "Exists" && !value.is_empty() {
+            let why = "value must be empty when `operator` is 'Exists'";
+            causes.push(Cause::invalid_text(&format!("{field}.operator"), value, why));
+        } else if operator != "Exists" && key.is_empty() {
+            let why = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            causes.push(Cause::invalid_text(&format!("{field}.operator"), operator, why));
+        }
+        const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+        let effect = text(toleration, &["effect"]);
+        if !effect.is_empty() && !EFFECTS.contains(&effect) {
+            causes.push(Cause::unsupported(&format!("{field}.effect"), effect, &EFFECTS));
+        } else if effect != "NoExecute" && !toleration["tolerationSeconds"].is_null() {
+            let why = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+            causes.push(Cause::invalid_text(&format!("{field}.effect"), effect, why));
         }
     }
-    causes.extend(quantity::validate(&format!("{field}.resources"), &one["resources"]));
 }
 
 /// Of a pod's spec only images, the deadline, added tolerations and a negative grace may change.

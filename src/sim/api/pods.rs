@@ -11,6 +11,7 @@ use super::read::key_of;
 use super::refusal::Refusal;
 use super::remove::{DeleteOptions, options_of, preconditions};
 use super::rules::{list, text};
+use super::write::uid_conflict;
 use super::{Inner, stamps};
 
 impl Inner {
@@ -19,7 +20,12 @@ impl Inner {
         let body = options_of(body)?;
         let node = text(&body, &["target", "name"]);
         if node.is_empty() {
-            return Err(Refusal::bad_request("Binding target.name is required"));
+            return Err(Refusal::new(500, "", "target.name: Required value", Value::Null));
+        }
+        let kind = text(&body, &["target", "kind"]);
+        if !["", "Node"].contains(&kind) {
+            let why = format!("target.kind: Unsupported value: {kind:?}: supported values: \"Node\", \"<empty>\"");
+            return Err(Refusal::new(500, "", &why, Value::Null));
         }
         let mut state = self.lock();
         let key = key_of(call);
@@ -30,7 +36,7 @@ impl Inner {
         };
         let uid = text(&body, &["metadata", "uid"]);
         if !uid.is_empty() && current["metadata"]["uid"] != *uid {
-            return Err(refused("the UID in the precondition does not match the UID in record"));
+            return Err(uid_conflict(call.resource, current, uid));
         }
         if !current["metadata"]["deletionTimestamp"].is_null() {
             return Err(refused(&format!("pod {} is being deleted, cannot be assigned to a host", call.name)));
@@ -39,7 +45,7 @@ impl Inner {
         if !former.is_empty() {
             return Err(refused(&format!("pod {} is already assigned to node {former:?}", call.name)));
         }
-        let mut object = Value::clone(current);
+        let mut object = current.value().clone();
         object["spec"]["nodeName"] = json!(node);
         let now = stamps::seconds(self.options.clock.now_us());
         set_condition(&mut object, &json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}));
@@ -53,14 +59,18 @@ impl Inner {
     /// `POST pods/NAME/eviction`: a delete that says so in a condition.
     pub(super) fn evict(&self, call: &Call, body: &[u8]) -> Result<Answer, Refusal> {
         let body = options_of(body)?;
+        let named = text(&body, &["metadata", "name"]);
+        if !named.is_empty() && named != call.name {
+            return Err(Refusal::bad_request("name in URL does not match name in Eviction object"));
+        }
         let options = DeleteOptions::parse(call, &body["deleteOptions"]);
         let mut state = self.lock();
         let key = key_of(call);
         let current = state.store.get(&key).ok_or_else(|| Refusal::not_found(call.resource, &call.name))?;
         preconditions(call.resource, &call.name, current, &options)?;
-        let mut object = Value::clone(current);
+        let mut object = current.value().clone();
         let bound = DeleteOptions { uid: None, version: None, ..options };
-        if object["metadata"]["deletionTimestamp"].is_null() && !bound.dry {
+        if !bound.dry {
             let now = stamps::seconds(self.options.clock.now_us());
             let condition = json!({"type": "DisruptionTarget", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
                 "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"});

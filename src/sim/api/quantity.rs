@@ -6,7 +6,7 @@ use super::refusal::Cause;
 use super::rules::{at, entries, list};
 
 /// What a quantity has to look like, in the API server's words.
-pub(super) const WORDS: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const WORDS: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// A quantity in thousandths; `None` when it is none or does not fit.
 #[must_use]
@@ -36,6 +36,15 @@ pub(super) fn parse(text: &str) -> Option<i128> {
     whole.checked_mul(milli)?.checked_add(fraction.checked_mul(milli)? / scale)
 }
 
+/// Why a pod holds a quantity that is none: such a body is not understood at all.
+pub(super) fn malformed(pod: &Value) -> Option<&'static str> {
+    let containers = ["initContainers", "containers"].into_iter().flat_map(|kind| list(pod, &["spec", kind]));
+    let amounts = containers.flat_map(|one| ["limits", "requests"].into_iter().flat_map(move |kind| entries(one, &["resources", kind])));
+    let sizes = list(pod, &["spec", "volumes"]).iter().map(|volume| at(volume, &["emptyDir", "sizeLimit"]));
+    let mut texts = amounts.map(|(_, amount)| amount).chain(sizes).filter_map(Value::as_str);
+    texts.any(|text| parse(text).is_none()).then_some(WORDS)
+}
+
 /// What is wrong with a container's `resources`.
 #[must_use]
 pub(super) fn validate(field: &str, resources: &Value) -> Vec<Cause> {
@@ -45,7 +54,8 @@ pub(super) fn validate(field: &str, resources: &Value) -> Vec<Cause> {
             let field = format!("{field}.{kind}[{name}]");
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             match parse(&text) {
-                None => causes.push(Cause::invalid_text(&field, &text, WORDS)),
+                // Such a body was refused before.
+                None => {}
                 Some(amount) if amount < 0 => {
                     causes.push(Cause::invalid_text(&field, &text, "must be greater than or equal to 0"));
                 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::Inner;
 use super::body::{Answer, Content, list_head, write_object};
 use super::call::Call;
+use super::object::Object;
 use super::refusal::Refusal;
 use super::selector::Selector;
 use super::store::{Key, Store};
@@ -24,7 +25,10 @@ impl Inner {
         let object = self.lock().store.get(&key_of(call)).cloned();
         let object = object.ok_or_else(|| Refusal::not_found(call.resource, &call.name))?;
         let mut body = Vec::new();
-        write_object(&mut body, &object, metadata_only, false);
+        if metadata_only {
+            write_object(&mut body, &object, true, false);
+        }
+        let body = if metadata_only { body.into() } else { object.json() };
         Ok(Answer { code: 200, content: Content::Json(body), object: None, unknown: Vec::new() })
     }
 
@@ -62,20 +66,17 @@ impl Inner {
         let mut body = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":[").into_bytes();
         body.extend_from_slice(&items);
         body.extend_from_slice(b"]}\n");
-        Ok(Answer { code: 200, content: Content::Json(body), object: None, unknown: Vec::new() })
+        Ok(Answer { code: 200, content: Content::Json(body.into()), object: None, unknown: Vec::new() })
     }
 
-    pub(super) fn watch(self: &Arc<Self>, call: &Call, metadata_only: bool) -> Result<Answer, Refusal> {
-        let mut selector = call.parameter("fieldSelector").map(str::to_owned);
-        if !call.name.is_empty() {
-            selector = Some(format!("metadata.name={}", call.name));
-        }
-        let selector = Selector::parse(call.parameter("labelSelector"), selector.as_deref())?;
+    pub(super) fn watch(self: &Arc<Self>, user: &str, call: &Call, metadata_only: bool) -> Result<Answer, Refusal> {
+        let selector = Selector::parse(call.parameter("labelSelector"), call.parameter("fieldSelector"))?;
         let version = call.parameter("resourceVersion").unwrap_or_default();
         let from: u64 = if version.is_empty() { 0 } else { version.parse().map_err(|_| invalid_version(version))? };
         let asked = call.parameter("sendInitialEvents") == Some("true");
         let bookmarks = call.parameter("allowWatchBookmarks").is_some_and(|value| value == "true" || value == "1");
         let request = WatchRequest {
+            user: user.to_owned(),
             resource: call.resource,
             namespace: call.namespace.clone(),
             selector,
@@ -103,7 +104,7 @@ pub(super) fn key_of(call: &Call) -> Key {
 }
 
 struct Page {
-    objects: BTreeMap<Key, Arc<Value>>,
+    objects: BTreeMap<Key, Arc<Object>>,
     revision: u64,
     limit: usize,
 }
@@ -121,12 +122,12 @@ impl Page {
         let matching = call.parameter("resourceVersionMatch");
         let Some(version) = version else {
             if matching.is_some() {
-                let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-                return Err(Refusal::new(422, "Invalid", why, Value::Null));
+                return Err(match_without_version());
             }
             return Ok(Self { objects: now(), revision: store.revision(), limit: limit.unwrap_or(UNLIMITED) });
         };
-        let revision: u64 = version.parse().map_err(|_| invalid_version(version))?;
+        let revision: u64 =
+            version.parse().map_err(|_| Refusal::bad_request(&format!("invalid resource version: {}", unparsed(version))))?;
         if revision > store.revision() {
             return Err(Refusal::too_large(revision, store.revision()));
         }
@@ -144,13 +145,13 @@ impl Page {
         version: Option<&str>,
         limit: usize,
         store: &Store,
-        exact: impl Fn(u64) -> Option<BTreeMap<Key, Arc<Value>>>,
-        now: impl Fn() -> BTreeMap<Key, Arc<Value>>,
+        exact: impl Fn(u64) -> Option<BTreeMap<Key, Arc<Object>>>,
+        now: impl Fn() -> BTreeMap<Key, Arc<Object>>,
     ) -> Result<Self, Refusal> {
         if version.is_some_and(|version| version != "0") {
             return Err(Refusal::bad_request("specifying resource version is not allowed when using continue"));
         }
-        let bad = || Refusal::bad_request("continue key is not valid");
+        let bad = || Refusal::bad_request("invalid continue token: continue key is not valid");
         let (revision, namespace, name) = parse_token(given).ok_or_else(bad)?;
         let (mut objects, revision) = match u64::try_from(revision) {
             Ok(revision) => match exact(revision) {
@@ -180,6 +181,16 @@ fn parse_token(token: &str) -> Option<(i64, String, String)> {
 }
 
 fn invalid_version(version: &str) -> Refusal {
-    let message = format!("resourceVersion: Invalid value: {version:?}: strconv.ParseUint: parsing {version:?}: invalid syntax");
-    Refusal::new(500, "", &message, Value::Null)
+    Refusal::new(500, "", &unparsed(version), Value::Null)
+}
+
+fn unparsed(version: &str) -> String {
+    format!("resourceVersion: Invalid value: {version:?}: strconv.ParseUint: parsing {version:?}: invalid syntax")
+}
+
+fn match_without_version() -> Refusal {
+    let why = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
+    let message = format!("ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: {why}");
+    let cause = json!({"reason": "FieldValueForbidden", "message": why, "field": "resourceVersionMatch"});
+    Refusal::new(422, "Invalid", &message, json!({"group": "meta.k8s.io", "kind": "ListOptions", "causes": [cause]}))
 }

@@ -131,6 +131,14 @@ impl Refusal {
         Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type", json!({}))
     }
 
+    /// 415 of a body.
+    #[must_use]
+    pub fn body_type() -> Self {
+        let message = "the body of the request was in an unknown format - accepted media types include: application/json, \
+                       application/yaml, application/vnd.kubernetes.protobuf";
+        Self::new(415, "UnsupportedMediaType", message, Value::Null)
+    }
+
     /// 409 of a name that is taken.
     #[must_use]
     pub fn already_exists(resource: &Resource, name: &str) -> Self {
@@ -222,7 +230,10 @@ impl Refusal {
 }
 
 fn details(kind: &str, group: &str, name: &str) -> Value {
-    let mut details = json!({"name": name, "kind": kind});
+    let mut details = json!({"kind": kind});
+    if !name.is_empty() {
+        details["name"] = json!(name);
+    }
     if !group.is_empty() {
         details["group"] = json!(group);
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::body::Answer;
 use super::call::Call;
+use super::object::Object;
 use super::read::key_of;
 use super::refusal::Refusal;
 use super::resources::Resource;
@@ -29,10 +30,12 @@ impl DeleteOptions {
     pub(super) fn parse(call: &Call, body: &Value) -> Self {
         let precondition = |field: &str| body["preconditions"][field].as_str().map(str::to_owned);
         let query = call.parameter("gracePeriodSeconds").and_then(|text| text.parse().ok());
+        // A negative grace is the shortest one.
+        let grace_s = body["gracePeriodSeconds"].as_i64().or(query).map(|grace_s| if grace_s < 0 { 1 } else { grace_s });
         Self {
             uid: precondition("uid"),
             version: precondition("resourceVersion"),
-            grace_s: body["gracePeriodSeconds"].as_i64().or(query),
+            grace_s,
             dry: call.is_dry() || !list(body, &["dryRun"]).is_empty(),
         }
     }
@@ -44,7 +47,7 @@ impl Inner {
         let mut state = self.lock();
         let (object, gone) = self.delete_one(&mut state, call.resource, &key_of(call), &DeleteOptions::parse(call, &body))?;
         let answer = if call.resource.graceful || !gone {
-            Answer::json(200, &object)
+            Answer::of(200, object.clone())
         } else {
             let mut details = json!({"name": call.name, "kind": call.resource.plural, "uid": object["metadata"]["uid"]});
             if !call.resource.group.is_empty() {
@@ -63,7 +66,7 @@ impl Inner {
         let selected: Vec<Key> = selected.filter(|(_, object)| selector.matches(object)).map(|(key, _)| key.clone()).collect();
         let mut items = Vec::new();
         for key in selected {
-            items.push(Value::clone(&self.delete_one(&mut state, call.resource, &key, &options)?.0));
+            items.push(self.delete_one(&mut state, call.resource, &key, &options)?.0.value().clone());
         }
         let revision = state.store.revision().to_string();
         let kind = format!("{}List", call.resource.kind);
@@ -78,14 +81,14 @@ impl Inner {
         resource: &'static Resource,
         key: &Key,
         options: &DeleteOptions,
-    ) -> Result<(Arc<Value>, bool), Refusal> {
+    ) -> Result<(Arc<Object>, bool), Refusal> {
         let current = state.store.get(key).ok_or_else(|| Refusal::not_found(resource, &key.2))?.clone();
         preconditions(resource, &key.2, &current, options)?;
-        if options.dry {
-            return Ok((current, false));
-        }
         let marked = if resource.graceful { self.mark_graceful(&current, options.grace_s) } else { self.mark(&current) };
         let Some(marked) = marked else { return Ok((current, false)) };
+        if options.dry {
+            return Ok((Arc::new(Object::new(marked)), false));
+        }
         let over = is_over(&marked);
         // A pod's end is seen twice: marked with no grace left, then gone. Other kinds just go.
         let last = if resource.graceful || !over { state.put(key.clone(), marked) } else { current };
@@ -111,7 +114,6 @@ impl Inner {
         let ended = matches!(text(current, &["status", "phase"]), "Failed" | "Succeeded");
         let grace_s = match asked_s.unwrap_or(own_s) {
             _ if unscheduled || ended => 0,
-            negative if negative < 0 => 1,
             grace_s => grace_s,
         };
         self.stamp_deletion(&mut object, grace_s);
@@ -163,5 +165,24 @@ pub(super) fn options_of(body: &[u8]) -> Result<Value, Refusal> {
     if body.is_empty() {
         return Ok(Value::Null);
     }
-    serde_json::from_slice(body).map_err(|error| Refusal::bad_request(&error.to_string()))
+    let unread = |error: serde_json::Error| Refusal::bad_request(&format!("couldn't get version/kind; json parse error: {error}"));
+    let options: Value = serde_json::from_slice(body).map_err(unread)?;
+    let dry = options["dryRun"].clone();
+    if !dry.is_null() && dry != json!([]) && dry != json!(["All"]) {
+        return Err(bad_option("DeleteOptions", "dryRun", &format!("{dry}: supported values: \"All\"")));
+    }
+    let policy = &options["propagationPolicy"];
+    if !policy.is_null() && !["Foreground", "Background", "Orphan"].iter().any(|known| policy == known) {
+        let why = format!("{policy}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
+        return Err(bad_option("DeleteOptions", "propagationPolicy", &why));
+    }
+    Ok(options)
+}
+
+/// 422 of an option that is none.
+pub(super) fn bad_option(kind: &str, field: &str, why: &str) -> Refusal {
+    let message = format!("Unsupported value: {why}");
+    let cause = json!({"reason": "FieldValueNotSupported", "message": message, "field": field});
+    let details = json!({"group": "meta.k8s.io", "kind": kind, "causes": [cause]});
+    Refusal::new(422, "Invalid", &format!("{kind}.meta.k8s.io \"\" is invalid: {field}: {message}"), details)
 }

@@ -1,14 +1,17 @@
 //! The table of resources: what the API server knows of each kind. A new kind is one line. Knows no request and no storage.
 
+use k8s_openapi::api::authentication::v1::TokenReview;
+use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, PersistentVolumeClaim, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::node::v1::RuntimeClass;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use serde_json::Value;
 
-use super::decode::{Decode, decode_as};
+use super::decode::Shape;
 use super::refusal::Cause;
-use super::{pod_rules, rules, secret_rules};
+use super::{lease_rules, pod_rules, policy_rules, rules, secret_rules};
 
 /// One kind of object. The plural names it everywhere; it is unique in [`RESOURCES`].
 #[derive(Debug)]
@@ -29,12 +32,18 @@ pub struct Resource {
     pub has_generation: bool,
     /// Whether an update may leave out the resourceVersion.
     pub unconditional_update: bool,
+    /// Whether objects are kept; reviews are only answered.
+    pub stored: bool,
+    /// Whether an update of what is not there creates it.
+    pub create_on_update: bool,
     /// Whether objects are deleted with a grace period: pods alone.
     pub graceful: bool,
     /// Checks the body's shape; `None` takes any object.
-    pub decode: Option<Decode>,
+    pub(super) shape: Option<Shape>,
     /// Fills in what the server fills in, before validation.
     pub defaults: fn(&mut Value),
+    /// The status of a new object; null for none.
+    pub first_status: fn(&Value) -> Value,
     /// What is wrong with an object, besides its metadata.
     pub validate: fn(&Value) -> Vec<Cause>,
     /// What may not change from the first to the second.
@@ -48,7 +57,7 @@ impl Resource {
         plural: &'static str,
         kind: &'static str,
         namespaced: bool,
-        decode: Option<Decode>,
+        shape: Option<Shape>,
     ) -> Self {
         Self {
             group,
@@ -59,9 +68,12 @@ impl Resource {
             has_status: false,
             has_generation: false,
             unconditional_update: true,
+            stored: true,
+            create_on_update: false,
             graceful: false,
-            decode,
+            shape,
             defaults: rules::no_defaults,
+            first_status: rules::no_status,
             validate: rules::nothing_wrong,
             validate_update: rules::may_all_change,
         }
@@ -72,13 +84,22 @@ impl Resource {
         self
     }
 
-    const fn with_generation(mut self) -> Self {
-        self.has_generation = true;
+    const fn leases(mut self) -> Self {
+        self.unconditional_update = false;
+        self.create_on_update = true;
+        self.validate = lease_rules::validate;
         self
     }
 
-    const fn conditional(mut self) -> Self {
-        self.unconditional_update = false;
+    const fn reviews(mut self) -> Self {
+        self.stored = false;
+        self
+    }
+
+    const fn policies(mut self) -> Self {
+        self.has_generation = true;
+        self.defaults = policy_rules::defaults;
+        self.validate = policy_rules::validate;
         self
     }
 
@@ -87,6 +108,7 @@ impl Resource {
         self.has_status = true;
         self.has_generation = true;
         self.defaults = pod_rules::defaults;
+        self.first_status = pod_rules::first_status;
         self.validate = pod_rules::validate;
         self.validate_update = pod_rules::validate_update;
         self
@@ -102,6 +124,7 @@ impl Resource {
     const fn namespaces(mut self) -> Self {
         self.has_status = true;
         self.defaults = rules::namespace_defaults;
+        self.first_status = rules::namespace_status;
         self.validate = rules::validate_namespace;
         self
     }
@@ -131,18 +154,28 @@ fn qualify(word: &str, group: &str) -> String {
 
 /// Every kind the embedded API server serves.
 pub static RESOURCES: &[Resource] = &[
-    Resource::plain("", "v1", "pods", "Pod", true, Some(decode_as::<Pod>)).pods(),
-    Resource::plain("", "v1", "secrets", "Secret", true, Some(decode_as::<Secret>)).secrets(),
-    Resource::plain("", "v1", "namespaces", "Namespace", false, Some(decode_as::<Namespace>)).namespaces(),
-    Resource::plain("", "v1", "nodes", "Node", false, Some(decode_as::<Node>)).with_status(),
-    Resource::plain("", "v1", "events", "Event", true, Some(decode_as::<Event>)),
-    Resource::plain("", "v1", "services", "Service", true, Some(decode_as::<Service>)).with_status(),
-    Resource::plain("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true, Some(decode_as::<PersistentVolumeClaim>))
+    Resource::plain("", "v1", "pods", "Pod", true, Some(Shape::of::<Pod>())).pods(),
+    Resource::plain("", "v1", "secrets", "Secret", true, Some(Shape::of::<Secret>())).secrets(),
+    Resource::plain("", "v1", "namespaces", "Namespace", false, Some(Shape::of::<Namespace>())).namespaces(),
+    Resource::plain("", "v1", "nodes", "Node", false, Some(Shape::of::<Node>())).with_status(),
+    Resource::plain("", "v1", "events", "Event", true, Some(Shape::of::<Event>())),
+    Resource::plain("", "v1", "services", "Service", true, Some(Shape::of::<Service>())).with_status(),
+    Resource::plain("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true, Some(Shape::of::<PersistentVolumeClaim>()))
         .with_status(),
-    Resource::plain("coordination.k8s.io", "v1", "leases", "Lease", true, Some(decode_as::<Lease>)).conditional(),
-    Resource::plain("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", true, Some(decode_as::<NetworkPolicy>))
-        .with_generation(),
-    Resource::plain("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false, Some(decode_as::<RuntimeClass>)),
+    Resource::plain("coordination.k8s.io", "v1", "leases", "Lease", true, Some(Shape::of::<Lease>())).leases(),
+    Resource::plain("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", true, Some(Shape::of::<NetworkPolicy>())).policies(),
+    Resource::plain("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false, Some(Shape::of::<TokenReview>())).reviews(),
+    Resource::plain(
+        "authorization.k8s.io",
+        "v1",
+        "selfsubjectaccessreviews",
+        "SelfSubjectAccessReview",
+        false,
+        Some(Shape::of::<SelfSubjectAccessReview>()),
+    )
+    .reviews(),
+    Resource::plain("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false, Some(Shape::of::<PriorityClass>())),
+    Resource::plain("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false, Some(Shape::of::<RuntimeClass>())),
 ];
 
 /// The resource of a path, or of its plural alone when `group` is `None`.

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::refusal::Cause;
-use super::resources::Resource;
 use crate::ids::is_dns_label;
 
 const LABEL_WORDS: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end \
@@ -36,14 +35,21 @@ pub(super) fn may_all_change(_old: &Value, _new: &Value) -> Vec<Cause> {
     Vec::new()
 }
 
-/// A namespace is active, and carries its own name as a label.
+/// A namespace carries its own name as a label.
 pub(super) fn namespace_defaults(object: &mut Value) {
     let name = object["metadata"]["name"].clone();
     object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
     object["spec"]["finalizers"] = json!(["kubernetes"]);
-    if object["status"]["phase"].is_null() {
-        object["status"]["phase"] = json!("Active");
-    }
+}
+
+/// A new namespace is active.
+pub(super) fn namespace_status(_object: &Value) -> Value {
+    json!({"phase": "Active"})
+}
+
+/// A new object without a status.
+pub(super) fn no_status(_object: &Value) -> Value {
+    Value::Null
 }
 
 /// A namespace's name is a label, not a subdomain.
@@ -66,6 +72,13 @@ pub(super) fn validate_metadata(object: &Value) -> Vec<Cause> {
         causes.extend(key_causes("metadata.labels", key));
         causes.extend(label_value_causes("metadata.labels", value.as_str().unwrap_or_default()));
     }
+    for (index, finalizer) in list(object, &["metadata", "finalizers"]).iter().enumerate() {
+        let name = finalizer.as_str().unwrap_or_default();
+        if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            causes.push(Cause::invalid_text(&format!("metadata.finalizers[{index}]"), name, why));
+        }
+    }
     let mut size = 0;
     for (key, value) in entries(object, &["metadata", "annotations"]) {
         causes.extend(key_causes("metadata.annotations", &key.to_lowercase()));
@@ -79,11 +92,8 @@ pub(super) fn validate_metadata(object: &Value) -> Vec<Cause> {
 
 /// What may not change in an object's metadata.
 #[must_use]
-pub(super) fn validate_metadata_update(resource: &Resource, old: &Value, new: &Value) -> Vec<Cause> {
+pub(super) fn validate_metadata_update(old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    if new["metadata"]["resourceVersion"].is_null() && !resource.unconditional_update {
-        causes.push(Cause::invalid("metadata.resourceVersion", "0x0", "must be specified for an update"));
-    }
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "creationTimestamp"] {
         if old["metadata"][field] != new["metadata"][field] {
             let value = new["metadata"][field].to_string();
@@ -125,9 +135,15 @@ pub(super) fn is_subdomain(value: &str) -> bool {
     value.len() <= 253 && value.split('.').all(|part| is_dns_label(part, 253))
 }
 
-fn key_causes(field: &str, key: &str) -> Vec<Cause> {
+/// A label's or annotation's key.
+pub(super) fn key_causes(field: &str, key: &str) -> Vec<Cause> {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     let mut causes = Vec::new();
+    if name.contains('/') {
+        let words = KEY_WORDS.replace("name part", "a valid label key");
+        let why = format!("{words} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')");
+        return vec![Cause::invalid_text(field, key, &why)];
+    }
     if let Some(prefix) = prefix {
         if prefix.is_empty() {
             causes.push(Cause::invalid_text(field, key, "prefix part must be non-empty"));
@@ -138,7 +154,7 @@ fn key_causes(field: &str, key: &str) -> Vec<Cause> {
     if name.is_empty() {
         causes.push(Cause::invalid_text(field, key, "name part must be non-empty"));
     } else if name.len() > 63 {
-        causes.push(Cause::invalid_text(field, key, "name part must be no more than 63 characters"));
+        causes.push(Cause::invalid_text(field, key, "name part must be no more than 63 bytes"));
     }
     if !is_label_text(name) {
         causes.push(Cause::invalid_text(field, key, KEY_WORDS));
@@ -146,9 +162,10 @@ fn key_causes(field: &str, key: &str) -> Vec<Cause> {
     causes
 }
 
-fn label_value_causes(field: &str, value: &str) -> Vec<Cause> {
+/// A label's value.
+pub(super) fn label_value_causes(field: &str, value: &str) -> Vec<Cause> {
     if value.len() > 63 {
-        vec![Cause::invalid_text(field, value, "must be no more than 63 characters")]
+        vec![Cause::invalid_text(field, value, "must be no more than 63 bytes")]
     } else if value.is_empty() || is_label_text(value) {
         Vec::new()
     } else {
@@ -161,6 +178,25 @@ fn is_label_text(value: &str) -> bool {
     bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
         && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// Sets a field that is not there.
+pub(super) fn set(object: &mut Value, key: &str, value: Value) {
+    if object[key].is_null() {
+        object[key] = value;
+    }
+}
+
+/// Takes a field away.
+pub(super) fn remove(object: &mut Value, key: &str) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove(key);
+    }
+}
+
+/// The list of this name, to change its items.
+pub(super) fn list_mut<'a>(object: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut Value> {
+    object.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
 /// The text at a path, or nothing.
@@ -176,7 +212,7 @@ pub(super) fn list<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
 }
 
 /// The map at a path, or nothing.
-pub(super) fn entries<'a>(object: &'a Value, path: &[&str]) -> impl Iterator<Item = (&'a String, &'a Value)> {
+pub(super) fn entries<'a>(object: &'a Value, path: &[&str]) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
     at(object, path).as_object().into_iter().flat_map(Map::iter)
 }
 

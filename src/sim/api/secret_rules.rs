@@ -32,11 +32,19 @@ pub(super) fn validate(object: &Value) -> Vec<Cause> {
         let field = format!("data[{key}]");
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
         if key.is_empty() || key.len() > 253 || !key.bytes().all(allowed) {
-            causes.push(Cause::invalid_text(&field, key, KEY_WORDS));
-        } else if key == "." || key.starts_with("..") {
-            causes.push(Cause::invalid_text(&field, key, "must not be '.' or start with '..'"));
+            let why = if key.len() > 253 { "must be no more than 253 characters" } else { KEY_WORDS };
+            causes.push(Cause::invalid_text(&field, key, why));
+        } else if key == "." || key == ".." {
+            causes.push(Cause::invalid_text(&field, key, &format!("must not be '{key}'")));
+        } else if key.starts_with("..") {
+            causes.push(Cause::invalid_text(&field, key, "must not start with '..'"));
         }
         size += STANDARD.decode(value.as_str().unwrap_or_default()).map_or(0, |bytes| bytes.len());
+    }
+    for key in ["tls.crt", "tls.key"] {
+        if text(object, &["type"]) == "kubernetes.io/tls" && object["data"][key].is_null() {
+            causes.push(Cause::required(&format!("data[{key}]"), ""));
+        }
     }
     if size > SIZE_MAX {
         causes.push(Cause::too_long("data", SIZE_MAX));
@@ -51,8 +59,10 @@ pub(super) fn validate_update(old: &Value, new: &Value) -> Vec<Cause> {
     if old["type"] != new["type"] {
         causes.push(Cause::invalid_text("type", text(new, &["type"]), "field is immutable"));
     }
-    if old["immutable"] == json!(true) && (new["immutable"] != json!(true) || old["data"] != new["data"]) {
-        causes.push(Cause::forbidden("data", "field is immutable when `immutable` is set"));
+    for field in ["immutable", "data"] {
+        if old["immutable"] == json!(true) && old[field] != new[field] {
+            causes.push(Cause::forbidden(field, "field is immutable when `immutable` is set"));
+        }
     }
     causes
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::object::Object;
+
 /// Where an object is: plural, namespace (empty for cluster-wide kinds), name.
 pub(super) type Key = (&'static str, String, String);
 
@@ -16,9 +18,9 @@ pub(super) struct Change {
     /// The object's place.
     pub(super) key: Key,
     /// The object before; `None` when it was created.
-    pub(super) before: Option<Arc<Value>>,
+    pub(super) before: Option<Arc<Object>>,
     /// The object after; its last state when it was removed.
-    pub(super) after: Arc<Value>,
+    pub(super) after: Arc<Object>,
     /// Whether it was removed.
     pub(super) removed: bool,
 }
@@ -28,7 +30,7 @@ pub(super) struct Change {
 pub(super) struct Store {
     revision: u64,
     floor: u64,
-    objects: BTreeMap<Key, Arc<Value>>,
+    objects: BTreeMap<Key, Arc<Object>>,
     history: VecDeque<Arc<Change>>,
     history_max: usize,
     /// Up to which revision each kind is known to be complete: its last change, or its last consistent list.
@@ -67,12 +69,12 @@ impl Store {
 
     /// One object.
     #[must_use]
-    pub(super) fn get(&self, key: &Key) -> Option<&Arc<Value>> {
+    pub(super) fn get(&self, key: &Key) -> Option<&Arc<Object>> {
         self.objects.get(key)
     }
 
     /// The objects of a kind, of one namespace or of all, in the order of their names.
-    pub(super) fn list<'a>(&'a self, plural: &'static str, namespace: Option<&'a str>) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> {
+    pub(super) fn list<'a>(&'a self, plural: &'static str, namespace: Option<&'a str>) -> impl Iterator<Item = (&'a Key, &'a Arc<Object>)> {
         let from = (plural, namespace.unwrap_or_default().to_owned(), String::new());
         let within = move |key: &Key| key.0 == plural && namespace.is_none_or(|namespace| key.1 == namespace);
         self.objects.range(from..).take_while(move |(key, _)| within(key))
@@ -80,11 +82,11 @@ impl Store {
 
     /// The objects of a kind as they were at `revision`; `None` when that is compacted away.
     #[must_use]
-    pub(super) fn list_at(&self, plural: &'static str, namespace: Option<&str>, revision: u64) -> Option<BTreeMap<Key, Arc<Value>>> {
+    pub(super) fn list_at(&self, plural: &'static str, namespace: Option<&str>, revision: u64) -> Option<BTreeMap<Key, Arc<Object>>> {
         if revision < self.floor {
             return None;
         }
-        let mut objects: BTreeMap<Key, Arc<Value>> =
+        let mut objects: BTreeMap<Key, Arc<Object>> =
             self.list(plural, namespace).map(|(key, object)| (key.clone(), object.clone())).collect();
         let undone = self.history.iter().rev().take_while(|change| change.revision > revision);
         for change in undone.filter(|change| change.key.0 == plural && namespace.is_none_or(|wanted| change.key.1 == wanted)) {
@@ -105,7 +107,7 @@ impl Store {
     /// Creates or replaces an object; gives it the next revision.
     pub(super) fn put(&mut self, key: Key, mut object: Value) -> Arc<Change> {
         self.stamp(&mut object);
-        let after = Arc::new(object);
+        let after = Arc::new(Object::new(object));
         let before = self.objects.insert(key.clone(), after.clone());
         self.remember(Change { revision: self.revision, key, before, after, removed: false })
     }
@@ -113,9 +115,10 @@ impl Store {
     /// Removes an object, which takes a revision too; `None` when there is none.
     pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<Change>> {
         let before = self.objects.remove(key)?;
-        let mut object = Value::clone(&before);
+        let mut object = before.value().clone();
         self.stamp(&mut object);
-        let change = Change { revision: self.revision, key: key.clone(), before: Some(before), after: Arc::new(object), removed: true };
+        let change =
+            Change { revision: self.revision, key: key.clone(), before: Some(before), after: Arc::new(Object::new(object)), removed: true };
         Some(self.remember(change))
     }
 

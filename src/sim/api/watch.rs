@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::body::{reset, write_object};
+use super::object::Object;
 use super::resources::Resource;
 use super::selector::Selector;
 use super::store::Change;
@@ -51,28 +52,39 @@ pub(super) enum Signal {
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
     next: u64,
-    open: BTreeMap<u64, (&'static str, mpsc::Sender<Signal>)>,
+    open: BTreeMap<u64, Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    plural: &'static str,
+    user: String,
+    sender: mpsc::Sender<Signal>,
 }
 
 impl Watchers {
     pub(super) fn tell(&mut self, change: &Arc<Change>) {
         let plural = change.key.0;
-        self.signal(plural, &Signal::Change(change.clone()));
+        self.signal(plural, None, &Signal::Change(change.clone()));
     }
 
-    /// A watch that is closed or lags too far is forgotten: its stream ends after what it already has.
-    pub(super) fn signal(&mut self, plural: &str, signal: &Signal) {
-        self.open.retain(|_, (kind, sender)| *kind != plural || sender.try_send(signal.clone()).is_ok());
+    /// Tells the watches of a kind, of one user or of all. A watch that is closed or lags too far is forgotten: its stream ends
+    /// after what it already has.
+    pub(super) fn signal(&mut self, plural: &str, user: Option<&str>, signal: &Signal) {
+        self.open.retain(|_, open| {
+            let meant = open.plural == plural && user.is_none_or(|user| open.user == user);
+            !meant || open.sender.try_send(signal.clone()).is_ok()
+        });
     }
 
     pub(super) fn count(&self, plural: &str) -> usize {
-        self.open.values().filter(|(kind, sender)| *kind == plural && !sender.is_closed()).count()
+        self.open.values().filter(|open| open.plural == plural && !open.sender.is_closed()).count()
     }
 
-    fn open(&mut self, plural: &'static str) -> mpsc::Receiver<Signal> {
+    fn open(&mut self, plural: &'static str, user: String) -> mpsc::Receiver<Signal> {
         let (sender, receiver) = mpsc::channel(LAG_MAX);
         self.next += 1;
-        self.open.insert(self.next, (plural, sender));
+        self.open.insert(self.next, Open { plural, user, sender });
         receiver
     }
 }
@@ -80,6 +92,7 @@ impl Watchers {
 /// What a watch asks for.
 #[derive(Debug)]
 pub(super) struct WatchRequest {
+    pub(super) user: String,
     pub(super) resource: &'static Resource,
     pub(super) namespace: Option<String>,
     pub(super) selector: Selector,
@@ -119,7 +132,7 @@ impl Watch {
         let now = crate::clock::now();
         let ends = now + request.timeout.unwrap_or(WATCH_FOR);
         let bookmark = request.bookmarks.then(|| next_bookmark(now, ends));
-        let signals = state.watchers.open(request.resource.plural);
+        let signals = state.watchers.open(request.resource.plural, request.user.clone());
         let mut watch = Self { api: Arc::downgrade(api), signals, lines: VecDeque::new(), ends, bookmark, fate: Fate::Open, request };
         if watch.request.initial {
             watch.begin_with_objects(state);
@@ -134,8 +147,10 @@ impl Watch {
 
     fn begin_with_objects(&mut self, state: &State) {
         let objects = state.store.list(self.request.resource.plural, self.request.namespace.as_deref());
-        let lines: Vec<Bytes> =
-            objects.filter(|(_, object)| self.request.selector.matches(object)).map(|(_, object)| self.line("ADDED", object)).collect();
+        let lines: Vec<Bytes> = objects
+            .filter(|(_, object)| self.request.selector.matches(object))
+            .map(|(_, object)| self.stored_line("ADDED", object))
+            .collect();
         self.lines.extend(lines);
         self.request.from = state.store.revision();
         if self.request.marked {
@@ -153,19 +168,28 @@ impl Watch {
         let is = !change.removed && self.request.selector.matches(&change.after);
         let line = match (was, is) {
             (false, false) => return,
-            (false, true) => self.line("ADDED", &change.after),
-            (true, true) => self.line("MODIFIED", &change.after),
+            (false, true) => self.stored_line("ADDED", &change.after),
+            (true, true) => self.stored_line("MODIFIED", &change.after),
             (true, false) => match &change.before {
                 // An object that left the selector is shown as it was, with the change's revision.
                 Some(before) if !change.removed => {
-                    let mut last = Value::clone(before);
+                    let mut last = before.value().clone();
                     last["metadata"]["resourceVersion"] = change.after["metadata"]["resourceVersion"].clone();
                     self.line("DELETED", &last)
                 }
-                _ => self.line("DELETED", &change.after),
+                _ => self.stored_line("DELETED", &change.after),
             },
         };
         self.lines.push_back(line);
+    }
+
+    /// The line of a stored object: its JSON is shared with every other reader.
+    fn stored_line(&self, kind: &str, object: &Object) -> Bytes {
+        if self.request.metadata_only {
+            return self.line(kind, object);
+        }
+        let (head, json) = (format!("{{\"type\":\"{kind}\",\"object\":"), object.json());
+        [head.as_bytes(), &json, b"}\n"].concat().into()
     }
 
     fn line(&self, kind: &str, object: &Value) -> Bytes {

@@ -6,6 +6,7 @@
 
 mod objects;
 mod pods;
+mod refusals;
 mod watching;
 mod writes;
 
@@ -61,14 +62,16 @@ impl Contract {
     /// Runs all cases, one after the other. Returns their names.
     ///
     /// # Errors
-    /// With the first case that is broken.
+    /// With all cases that are broken, one a line.
     pub async fn check(&self) -> Result<Vec<&'static str>, Broken> {
-        let mut passed = Vec::new();
+        let (mut passed, mut broken) = (Vec::new(), Vec::new());
         macro_rules! cases {
             ($($module:ident :: $case:ident),* $(,)?) => {$(
                 let name = stringify!($case);
-                Box::pin($module::$case(self)).await.map_err(|broken| Broken(format!("{name}: {broken}")))?;
-                passed.push(name);
+                match Box::pin($module::$case(self)).await {
+                    Ok(()) => passed.push(name),
+                    Err(why) => broken.push(format!("{name}: {why}")),
+                }
             )*};
         }
         cases!(
@@ -95,6 +98,8 @@ impl Contract {
             watching::a_streamed_list_ends_with_a_mark,
             watching::an_old_version_is_expired,
             watching::bookmarks_come,
+            refusals::bad_pods_are_blamed_on_their_fields,
+            refusals::policies_are_filled_in_and_checked,
             pods::a_pod_is_filled_in,
             pods::a_pods_spec_is_fixed,
             pods::status_is_a_subresource,
@@ -105,12 +110,13 @@ impl Contract {
             pods::an_evicted_pod_says_so,
             pods::logs_name_their_container,
         );
-        Ok(passed)
+        if broken.is_empty() { Ok(passed) } else { Err(Broken(broken.join("\n"))) }
     }
 
     fn path(&self, plural: &str) -> String {
         match plural {
             "leases" => format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace),
+            "networkpolicies" => format!("/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies", self.namespace),
             core => format!("/api/v1/namespaces/{}/{core}", self.namespace),
         }
     }

@@ -76,8 +76,7 @@ pub(super) async fn bad_objects_are_refused(on: &Contract) -> Kept {
     let why = "the namespace of the provided object does not match the namespace sent on the request";
     same("another namespace", &answer.refusal(), &(400, "BadRequest", why))?;
     let answer = refused(on, |pod| pod["metadata"]["resourceVersion"] = json!("1")).await?;
-    let why = "resourceVersion should not be set on objects to be created";
-    same("a version", &answer.refusal(), &(500, "", why))?;
+    same("a version", &answer.refusal(), &(500, "", "resourceVersion should not be set on objects to be created"))?;
     let answer = refused(on, |pod| pod["spec"]["containers"][0]["command"] = json!("no list")).await?;
     same("a wrong type", &answer.refusal().0, &400)?;
     let answer = refused(on, |pod| pod["spec"]["runtimeClassName"] = json!("absent")).await?;

@@ -45,9 +45,7 @@ pub(super) async fn patches_merge(on: &Contract) -> Kept {
     let bound = json!({"metadata": {"resourceVersion": first["metadata"]["resourceVersion"], "labels": {"d": "4"}}});
     same("a stale version", &on.ask("PATCH", &path, &merge, Some(&bound)).await?.refusal().0, &409)?;
     let other = json!({"metadata": {"uid": "00000000-0000-0000-0000-000000000000", "labels": {"d": "4"}}});
-    let answer = on.ask("PATCH", &path, &merge, Some(&other)).await?;
-    let why = "Secret \"patch\" is invalid: metadata.uid: Invalid value: \"00000000-0000-0000-0000-000000000000\": field is immutable";
-    same("another uid", &answer.refusal(), &(422, "Invalid", why))?;
+    same("another uid", &on.ask("PATCH", &path, &merge, Some(&other)).await?.refusal().0, &422)?;
     same("an unknown kind of patch", &on.ask("PATCH", &path, &[("content-type", "text/plain")], Some(&patch)).await?.status, &415)?;
     on.delete("secrets", "patch", &json!({})).await?.expect(200)?;
     Ok(())

@@ -46,13 +46,7 @@ fn conditions(heard: bool, now_us: i64) -> Vec<Value> {
 ///
 /// # Errors
 /// When the API server does not take it.
-pub(super) async fn register(
-    requests: &Requests,
-    name: &str,
-    address: &str,
-    endpoint: Option<u16>,
-    now_us: i64,
-) -> Result<(), Failed> {
+pub(super) async fn register(requests: &Requests, name: &str, address: &str, endpoint: Option<u16>, now_us: i64) -> Result<(), Failed> {
     match requests.post("/api/v1/nodes", &object(name, address, endpoint, now_us)).await {
         Ok(_) => Ok(()),
         Err(Failed::Conflict(_)) => mark(requests, name, true, now_us).await,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ::kube::Client;
 use ::kube::client::Body;
+use bytes::Bytes;
 use http::{Request, StatusCode};
 use serde_json::{Value, json};
 
@@ -49,11 +50,11 @@ impl Requests {
         &self.client
     }
 
-    /// Sends one request and reads the whole answer.
+    /// Sends one request and reads the whole answer; a good one is not parsed.
     ///
     /// # Errors
     /// Sorted by what to do next.
-    pub async fn send(&self, method: &str, path: &str, media_type: &str, body: &Value) -> Result<Value, Failed> {
+    pub async fn send(&self, method: &str, path: &str, media_type: &str, body: &Value) -> Result<Bytes, Failed> {
         let retry = |error: &dyn std::fmt::Display| Failed::Retry(error.to_string());
         let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let request = Request::builder().method(method).uri(path).header("content-type", media_type).body(Body::from(bytes));
@@ -62,14 +63,17 @@ impl Requests {
             let response = self.client.send(request).await.map_err(|error| retry(&error))?;
             let status = response.status();
             let bytes = response.into_body().collect_bytes().await.map_err(|error| retry(&error))?;
-            Ok((status, serde_json::from_slice::<Value>(&bytes).unwrap_or_default()))
+            Ok((status, bytes))
         };
-        let (status, body) = tokio::time::timeout(REQUEST_LIMIT, exchange).await.map_err(|error| retry(&error))??;
-        let why = || format!("{method} {path}: {status} {}", body["message"].as_str().unwrap_or_default());
+        let (status, bytes) = tokio::time::timeout(REQUEST_LIMIT, exchange).await.map_err(|error| retry(&error))??;
+        let why = || {
+            let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            format!("{method} {path}: {status} {}", body["message"].as_str().unwrap_or_default())
+        };
         match status {
             StatusCode::NOT_FOUND => Err(Failed::Gone(why())),
             StatusCode::CONFLICT => Err(Failed::Conflict(why())),
-            status if status.is_success() => Ok(body),
+            status if status.is_success() => Ok(bytes),
             _ => Err(Failed::Retry(why())),
         }
     }
@@ -79,14 +83,15 @@ impl Requests {
     /// # Errors
     /// See [`Failed`].
     pub async fn get(&self, path: &str) -> Result<Value, Failed> {
-        self.send("GET", path, "application/json", &Value::Null).await
+        let bytes = self.send("GET", path, "application/json", &Value::Null).await?;
+        serde_json::from_slice(&bytes).map_err(|error| Failed::Retry(format!("GET {path}: {error}")))
     }
 
     /// Creates an object.
     ///
     /// # Errors
     /// See [`Failed`].
-    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, Failed> {
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Bytes, Failed> {
         self.send("POST", path, "application/json", body).await
     }
 
@@ -94,7 +99,7 @@ impl Requests {
     ///
     /// # Errors
     /// See [`Failed`].
-    pub async fn patch(&self, path: &str, body: &Value) -> Result<Value, Failed> {
+    pub async fn patch(&self, path: &str, body: &Value) -> Result<Bytes, Failed> {
         self.send("PATCH", path, "application/strategic-merge-patch+json", body).await
     }
 
@@ -102,7 +107,7 @@ impl Requests {
     ///
     /// # Errors
     /// See [`Failed`].
-    pub async fn delete(&self, path: &str, uid: &Value, grace_s: u32) -> Result<Value, Failed> {
+    pub async fn delete(&self, path: &str, uid: &Value, grace_s: u32) -> Result<Bytes, Failed> {
         let body = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": grace_s, "preconditions": {"uid": uid}});
         self.send("DELETE", path, "application/json", &body).await
     }

@@ -20,7 +20,7 @@ async fn the_embedded_api_server_keeps_the_contract() {
         slow: true,
     };
     let passed = contract.check().await.expect("the contract is kept");
-    assert_eq!(passed.len(), 32);
+    assert_eq!(passed.len(), 34);
 }
 
 #[tokio::test(start_paused = true)]

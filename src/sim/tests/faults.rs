@@ -138,6 +138,15 @@ async fn pod_security_is_enforced_where_it_is_asked_for() {
     assert_eq!((code, body), (403, recorded["body"].clone()));
     let (code, _) = ask(&client, "POST", "/api/v1/namespaces/apps/pods", &pod).await;
     assert_eq!(code, 201);
+    let open = json!({"metadata": {"name": "q"}, "spec": {"hostNetwork": true, "containers": [{"name": "main", "image": "a:1",
+        "securityContext": {"runAsUser": 0, "capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]}, "allowPrivilegeEscalation": false}}]}});
+    let (_, body) = ask(&client, "POST", "/api/v1/namespaces/strict/pods", &open).await;
+    let expected = "pods \"q\" is forbidden: violates PodSecurity \"restricted:latest\": host namespaces (hostNetwork=true), unrestricted \
+                    capabilities (container \"main\" must not include \"SYS_ADMIN\" in securityContext.capabilities.add), runAsNonRoot != \
+                    true (pod or container \"main\" must set securityContext.runAsNonRoot=true), runAsUser=0 (container \"main\" must not \
+                    set runAsUser=0), seccompProfile (pod or container \"main\" must set securityContext.seccompProfile.type to \
+                    \"RuntimeDefault\" or \"Localhost\")";
+    assert_eq!(body["message"], expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,4 +188,45 @@ async fn recorded_refusals_come_word_by_word() {
     for (name, method, path, body) in cases {
         assert_eq!(ask(&client, method, path, &body).await.1, recorded(name), "{name}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_and_access_are_reviewed_but_not_stored() {
+    let api = api();
+    let client = api.client("apps");
+    api.add_token("good", "system:serviceaccount:ops:reader", &["wharf"]);
+    api.deny("list", "nodes");
+    let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let review = async |token: &str, audience: &str| {
+        let (code, body) = ask(&client, "POST", path, &json!({"spec": {"token": token, "audiences": [audience]}})).await;
+        assert_eq!(code, 201, "{body}");
+        body["status"].clone()
+    };
+    assert_eq!(review("good", "wharf").await["authenticated"], true);
+    assert_eq!(review("good", "other").await["authenticated"], Value::Null);
+    assert!(review("bad", "wharf").await["error"].is_string());
+    assert_eq!(ask(&client, "GET", path, &Value::Null).await.0, 405);
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let may = async |verb: &str| {
+        let spec = json!({"spec": {"resourceAttributes": {"verb": verb, "resource": "nodes"}}});
+        ask(&client, "POST", path, &spec).await.1["status"]["allowed"].clone()
+    };
+    assert_eq!((may("list").await, may("get").await), (json!(false), json!(true)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_resets_watches_and_forgets_the_history_but_no_object() {
+    let api = api();
+    let client = api.client("apps");
+    assert_eq!(ask(&client, "POST", SECRETS, &secret("a")).await.0, 201);
+    let old = api.revision();
+    assert_eq!(ask(&client, "POST", SECRETS, &secret("b")).await.0, 201);
+    let events = watch(&api).await;
+    api.restart();
+    let events: Vec<_> = events.collect().await;
+    assert_eq!(events.iter().filter(|event| event.is_ok()).count(), 2, "what had been sent arrives");
+    assert_eq!(events.iter().filter(|event| event.is_err()).count(), 1, "then the connection breaks");
+    let (_, line) = ask(&client, "GET", &format!("{SECRETS}?watch=true&resourceVersion={old}"), &Value::Null).await;
+    assert_eq!(line["object"]["code"], 410);
+    assert_eq!(api.objects("secrets", Some("apps")).len(), 2);
 }

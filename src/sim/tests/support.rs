@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::clock::{Clock, Entropy};
-use crate::sim::api::{ApiOptions, ClusterApi};
+use crate::sim::api::{ApiOptions, ClusterApi, Object};
 use crate::sim::node::{AppHooks, NodeOptions, Nodes, Register, Script};
 
 /// 2026-11-30T12:00:00Z.
@@ -98,7 +98,7 @@ impl Cluster {
         self.ask("DELETE", &format!("/api/v1/namespaces/apps/pods/{name}"), options).await
     }
 
-    pub(super) fn pod(&self, name: &str) -> Option<Arc<Value>> {
+    pub(super) fn pod(&self, name: &str) -> Option<Arc<Object>> {
         self.api.object("pods", "apps", name)
     }
 

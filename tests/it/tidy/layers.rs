@@ -36,10 +36,11 @@ const LAYERS: &[(&str, u8)] = &[
     ("src/telemetry.rs", 2),
     ("src/actors/", 3),
     ("src/http/", 4),
-    ("src/cli/", 4),
     ("src/run", 5),
-    ("src/main.rs", 5),
-    ("src/lib.rs", 5),
+    // A command runs the daemon, or a part of it; nothing else knows that there is a command line.
+    ("src/cli/", 6),
+    ("src/main.rs", 6),
+    ("src/lib.rs", 6),
 ];
 
 /// The layer in which everything is a synchronous function of its arguments.

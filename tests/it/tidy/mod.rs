@@ -2,6 +2,7 @@
 //!
 //! Each rule collects all that breaks it and says it at once. An exception stands in a list here, with its reason.
 
+mod docs;
 mod files;
 mod imports;
 mod layers;

@@ -1,0 +1,61 @@
+//! One subject's state by the log alone: what a subject whose actor failed starts again from. Folds, and sends nothing.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use crate::app::react::committed_safely;
+use crate::app::rules::Rules;
+use crate::app::state::App;
+use crate::events::kinds::tail::TailOf;
+use crate::events::log::LogReader;
+use crate::events::record::{Event, Record};
+use crate::events::stored::Body;
+use crate::ids::{Seq, Subject};
+
+/// What a subject's log gives.
+#[derive(Debug, Default)]
+pub(super) struct Replayed {
+    pub(super) state: App,
+    /// The records that ask for tails.
+    pub(super) tails: BTreeMap<TailOf, Seq>,
+    /// A record of it cannot be folded: the state is worth nothing.
+    pub(super) broken: bool,
+}
+
+/// Replays a subject.
+///
+/// # Errors
+/// In words, when its records cannot be read.
+pub(super) fn replay(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed, String> {
+    let mut replayed = Replayed::default();
+    let mut failed = None;
+    let read = reader.subject(subject, Seq(1), &mut |item| {
+        let why = match item {
+            Ok(stored) => {
+                let seq = stored.header.seq;
+                match (stored.body, Rules::of(stored.header.rules)) {
+                    (Body::Known(event), Some(rules)) => {
+                        replayed.take(Record { header: stored.header, event }, rules);
+                        return if replayed.broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+                    }
+                    (Body::Opaque(_) | Body::Withheld, _) => return ControlFlow::Continue(()),
+                    (Body::Known(_) | Body::NeedsVersion(_), _) => format!("record {seq} is of a newer build"),
+                }
+            }
+            Err(damage) => damage.to_string(),
+        };
+        failed = Some(why);
+        ControlFlow::Break(())
+    });
+    read.map_err(|error| error.to_string())?;
+    failed.map_or(Ok(replayed), Err)
+}
+
+impl Replayed {
+    fn take(&mut self, record: Record, rules: Rules) {
+        if let Event::TailAsked(asked) = &record.event {
+            self.tails.insert(asked.of.clone(), record.header.seq);
+        }
+        self.broken = !committed_safely(&mut self.state, rules, std::slice::from_ref(&record));
+    }
+}

@@ -1,0 +1,105 @@
+//! The documents against the code: rules, alarms, metrics and dependencies by name, and the example settings.
+
+use std::collections::BTreeSet;
+
+use wharfinger::app::show::ALARMS;
+use wharfinger::config::check::{Cluster, check};
+use wharfinger::config::load::Origins;
+use wharfinger::events::kinds::step::Outcome;
+use wharfinger::events::kinds::verdict::{EndCause, Stage};
+use wharfinger::telemetry::Metrics;
+
+use super::files::is_test;
+use super::{below, none, read, root};
+
+/// What a rule's name begins with.
+const FAMILIES: &[&str] = &["wanted", "former", "stop", "bring", "clean", "force", "replace"];
+
+fn is_rule(text: &str) -> bool {
+    let lower = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    text.split_once('.').is_some_and(|(family, rest)| FAMILIES.contains(&family) && lower(rest))
+}
+
+fn document(name: &str) -> String {
+    read(&root().join(name))
+}
+
+/// What stands between two of these marks.
+fn between(text: &str, mark: char) -> BTreeSet<String> {
+    text.lines().flat_map(|line| line.split(mark).skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+/// The names in the first column of a document's tables.
+fn first_column(text: &str) -> BTreeSet<String> {
+    text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|(name, _)| name.to_owned()).collect()
+}
+
+fn differences(written: &BTreeSet<String>, there: &BTreeSet<String>) -> Vec<String> {
+    let missing = there.difference(written).map(|name| format!("{name}: not in the document"));
+    let invented = written.difference(there).map(|name| format!("{name}: not in the code"));
+    missing.chain(invented).collect()
+}
+
+#[test]
+fn docs_rules_names_every_rule_of_the_plan_and_no_other() {
+    let sources = below("src/app", ".rs").into_iter().filter(|file| !is_test(file));
+    let in_code: BTreeSet<String> = sources.flat_map(|file| between(&read(&root().join(file)), '"')).filter(|text| is_rule(text)).collect();
+    assert!(in_code.len() > 20, "rules are found by how they look: {in_code:?}");
+    let written: BTreeSet<String> = first_column(&document("docs/rules.md"));
+    none("docs/rules.md and the code name the same rules", &differences(&written, &in_code));
+}
+
+/// One of everything: a family of metrics is there when it has a member.
+fn counted() -> Metrics {
+    let metrics = Metrics::default();
+    metrics.step("CreatePod", Outcome::Done);
+    metrics.api_call("create", 1);
+    metrics.queue_depth("drain", 0);
+    metrics.started(Stage::Pull, 1);
+    metrics.ended(EndCause::Oom);
+    metrics.alarms("waiting", 0);
+    metrics
+}
+
+#[test]
+fn every_alarm_and_metric_has_a_row_for_the_operator() {
+    let metrics = counted().text();
+    let described = metrics.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split_once(' '));
+    let counters: BTreeSet<&str> = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+    let shown = described.map(|(name, _)| if counters.contains(name) { format!("{name}_total") } else { name.to_owned() });
+    let there: BTreeSet<String> = shown.chain(ALARMS.iter().map(|alarm| (*alarm).to_owned())).collect();
+    let written = first_column(&document("docs/operations.md"));
+    let missing = there.difference(&written).map(|name| format!("{name}: not in the document"));
+    let invented = written.difference(&there).filter(|name| name.starts_with("wharf_")).map(|name| format!("{name}: not in the code"));
+    none("docs/operations.md has a row for every metric and alarm", &missing.chain(invented).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_daemon_could_start_with_the_example_settings() {
+    let name = "deploy/wharf.toml";
+    let origins = Origins { file: Some((name.to_owned(), document(name))), ..Origins::default() };
+    let settings = origins.settings().unwrap_or_else(|bad| panic!("{bad}"));
+    assert_eq!(check(&settings, Cluster::Real), Ok(Vec::new()));
+}
+
+#[test]
+fn the_config_map_holds_the_example_settings() {
+    let deployment = document("deploy/wharf.yaml");
+    let (_, after) = deployment.split_once("  wharf.toml: |\n").expect("a ConfigMap with the settings");
+    let (held, _) = after.split_once("---\n").expect("another object after it");
+    let held: String = held.lines().map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect();
+    assert_eq!(held, document("deploy/wharf.toml"));
+}
+
+#[test]
+fn every_dependency_has_a_reason_in_the_architecture() {
+    let manifest = document("Cargo.toml");
+    let sections = manifest.split("\n[").filter(|section| section.starts_with("dependencies]") || section.starts_with("dev-dependencies]"));
+    let names = sections.flat_map(|section| section.lines().skip(1).filter_map(|line| line.split_once(" = ")));
+    let text = document("ARCHITECTURE.md");
+    let (_, reasons) = text.split_once("\n## Dependencies\n").expect("a section about them");
+    let (reasons, _) = reasons.split_once("\n## ").expect("another section after it");
+    let words: BTreeSet<&str> = reasons.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c))).collect();
+    let missing: Vec<String> = names.map(|(name, _)| name.to_owned()).filter(|name| !words.contains(name.as_str())).collect();
+    none("ARCHITECTURE.md says of every dependency why it is there", &missing);
+}
