@@ -221,9 +221,9 @@ impl Watch {
         while let Ok(signal) = self.signals.try_recv() {
             self.on_signal(signal);
         }
-        let revision = state.store.revision();
-        // A watch from the future is silent until the present has caught up.
-        if revision >= self.request.from && self.fate == Fate::Open {
+        let revision = state.store.complete(self.request.resource.plural);
+        // The real one sends no bookmark that is not newer than the watch's beginning: where nothing moves, a watch is silent.
+        if revision > self.request.from && self.fate == Fate::Open {
             self.lines.push_back(self.bookmark_line(revision, false));
         }
     }

@@ -132,11 +132,15 @@ pub(super) async fn bookmarks_come(on: &Contract) -> Kept {
     }
     let from = version(on).await?;
     let mut watch = on.watch("secrets", &format!("resourceVersion={from}&allowWatchBookmarks=true&timeoutSeconds=300"), "").await?;
+    // None has to come before anything of the kind moves.
+    let created = on.create("secrets", &Contract::secret("moves", &json!({}))).await?;
+    same("the change", &watch.kinds(1).await?, &vec!["ADDED moves".to_owned()])?;
     for _ in 0..2 {
         let event = watch.any(Duration::from_secs(100)).await?;
         let Some((kind, object)) = event else { return Err(Broken("the watch ended".to_owned())) };
         same("kind", &kind.as_str(), &"BOOKMARK")?;
-        holds("a version", revision(&object) >= from.parse().unwrap_or(u64::MAX), &object)?;
+        holds("a version", revision(&object) >= revision(&created), &object)?;
     }
+    on.delete("secrets", "moves", &json!({})).await?.expect(200)?;
     Ok(())
 }
