@@ -89,7 +89,7 @@ async fn an_unchanged_want_is_confirmed_once_in_each_incarnation() {
         town.run(120).await;
         // Something happens after the list: it is learned with that.
         town.world.nodes.print(&host, "a line");
-        let mut pod = town.world.api.object("pods", "apps", &host).expect("the pod").as_ref().clone();
+        let mut pod = serde_json::Value::clone(&town.world.api.object("pods", "apps", &host).expect("the pod"));
         let ready = if incarnation % 2 == 0 { "True" } else { "False" };
         pod["status"]["conditions"] = serde_json::json!([{"type": "Ready", "status": ready}, {"type": "PodScheduled", "status": "True"}]);
         town.world.api.put_raw(pod);

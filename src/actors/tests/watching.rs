@@ -42,7 +42,7 @@ async fn b05_a_pod_that_cannot_be_read_is_spared_by_a_list() {
     town.start().await;
     let host = town.live_app("acme/bot").await;
     town.world.api.mute_watches("pods");
-    let mut pod = town.world.api.object("pods", "apps", &host).expect("the pod").as_ref().clone();
+    let mut pod = serde_json::Value::clone(&town.world.api.object("pods", "apps", &host).expect("the pod"));
     let sound = pod.clone();
     pod["metadata"]["uid"] = 17.into();
     town.world.api.put_raw(pod);
