@@ -135,7 +135,10 @@ impl BeatState {
     fn tell(&mut self, sent_us: i64, judged: &Judged) {
         let states = self.parts.registry.states();
         let settings = &self.parts.settings;
-        let is_known = |state: &App| state.wanted(settings.withdraw_after, settings.withdraw_after_mass).is_some();
+        // A withdrawn app has to learn once in an incarnation that it still is: until then nothing of it is stopped.
+        let is_known = |state: &App| {
+            state.want.is_some() && (!state.confirmed || state.wanted(settings.withdraw_after, settings.withdraw_after_mass).is_some())
+        };
         let known: BTreeSet<AppId> = states.iter().filter(|(_, state)| is_known(state)).map(|(app, _)| app.clone()).collect();
         for (app, missing) in self.withdrawals.missing(sent_us, judged, &known) {
             self.told.remove(&app);

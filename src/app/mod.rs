@@ -2,6 +2,7 @@
 
 pub mod ends;
 pub mod fold;
+mod known;
 pub mod plan;
 pub mod react;
 pub mod report;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::events::kinds::pod::{ContainerState, Disruption, NodeReady, Phase, PodSeen};
+use crate::events::kinds::pod::{Disruption, NodeReady, PodSeen};
 use crate::events::kinds::step::{Purpose, Refusal, Step};
 use crate::events::kinds::tail::TailOf;
 use crate::events::kinds::verdict::{EndCause, Stage, Verdict};
@@ -64,6 +64,8 @@ pub struct Want {
 pub struct Missing {
     /// How many.
     pub in_row: u32,
+    /// How many of them came before one that missed most apps.
+    pub before_mass: u32,
     /// Whether any of them missed most apps.
     pub any_mass: bool,
     /// The last one's record.
@@ -134,8 +136,10 @@ pub struct Host {
     pub hindrance: Option<Hindrance>,
     /// The end by which it last could not come back; until its app runs again.
     pub not_back: Option<Seq>,
-    /// A create that was never answered: until then a pod may still appear.
+    /// A create that was never answered: for a while from then on a pod may still appear.
     pub doubt_since_us: Option<i64>,
+    /// The same of a Secret.
+    pub secret_doubt_since_us: Option<i64>,
     /// Uids that are gone, the last few: a uid once gone never comes back.
     pub gone_uids: Vec<Uid>,
     /// Tails that were asked for.
@@ -211,20 +215,6 @@ pub struct End {
     pub node: Word,
     /// When, log time.
     pub at_us: i64,
-}
-
-impl End {
-    /// Whether it is the process's own end, the only kind that counts (DESIGN.md, invariant 6).
-    #[must_use]
-    pub fn counts(&self) -> bool {
-        matches!(self.cause, EndCause::AppExit | EndCause::Oom)
-    }
-
-    /// Whether the host is to blame for it; if not it is revived without counting.
-    #[must_use]
-    pub fn own_fault(&self) -> bool {
-        self.counts() || matches!(self.cause, EndCause::InstallFailed | EndCause::NeverStarted(_) | EndCause::Stuck(_))
-    }
 }
 
 /// A counted exit.
@@ -305,98 +295,4 @@ pub struct Tail {
     pub settled: bool,
     /// The record that says that it is kept; its text comes right behind it.
     pub kept: Option<Seq>,
-}
-
-impl App {
-    /// The want in force: `None` when there never was one, or it is withdrawn.
-    #[must_use]
-    pub fn wanted(&self, withdraw_after: u32, withdraw_after_mass: u32) -> Option<&Want> {
-        self.want.as_ref().filter(|_| !self.missing.withdraws(withdraw_after, withdraw_after_mass))
-    }
-
-    /// Whether anything may be stopped: the gateway answered in this incarnation, or an operator asked for it.
-    #[must_use]
-    pub fn may_stop(&self) -> bool {
-        self.confirmed || self.stop_asked.is_some()
-    }
-
-    /// Whether there is nothing to do and nothing to remember.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.want.is_none() && self.hosts.is_empty()
-    }
-}
-
-impl Missing {
-    /// Whether these answers withdraw the app (hosted-apps.md, "Withdrawal").
-    #[must_use]
-    pub fn withdraws(&self, after: u32, after_mass: u32) -> bool {
-        self.in_row >= if self.any_mass { after_mass } else { after }
-    }
-}
-
-impl Host {
-    /// The flight of a step of that kind that is not being asked back.
-    pub fn flying(&self, is: impl Fn(&Step) -> bool) -> Option<(Seq, &Flight)> {
-        self.flights.iter().find(|(_, flight)| !flight.revoking && is(&flight.step)).map(|(seq, flight)| (*seq, flight))
-    }
-
-    /// Whether a verdict says that it failed.
-    #[must_use]
-    pub fn has_failed(&self) -> bool {
-        self.verdict.as_ref().is_some_and(|held| matches!(held.verdict, Verdict::Failed(_)))
-    }
-
-    /// Whether a live verdict stands.
-    #[must_use]
-    pub fn says_live(&self) -> bool {
-        self.verdict.as_ref().is_some_and(|held| held.verdict == Verdict::Live)
-    }
-
-    /// Whether a start or revive is under way that has no pod yet.
-    #[must_use]
-    pub fn is_being_brought(&self) -> bool {
-        matches!(self.work, Work::Bringing(_))
-            || self.flights.values().any(|flight| matches!(flight.step, Step::PutSecret { .. } | Step::CreatePod { .. }))
-    }
-
-    /// Whether nothing is known of it that a later fact could need.
-    #[must_use]
-    pub fn is_forgettable(&self) -> bool {
-        self.pod.is_none()
-            && self.gone.is_none()
-            && self.secret == Secret::Absent
-            && self.flights.is_empty()
-            && self.unrecorded.is_empty()
-            && self.doubt_since_us.is_none()
-            && self.tails.values().all(|tail| tail.settled)
-    }
-}
-
-impl Pod {
-    /// Whether its app container was seen running and has not ended.
-    #[must_use]
-    pub fn runs(&self) -> bool {
-        self.end.is_none() && self.view.as_ref().is_some_and(|view| matches!(view.app.state, ContainerState::Running { .. }))
-    }
-
-    /// Whether it was seen being deleted.
-    #[must_use]
-    pub fn is_deleting(&self) -> bool {
-        self.deleting_since_us.is_some()
-    }
-
-    /// Whether our delete of it is in flight, or was done.
-    #[must_use]
-    pub fn delete_stands(&self) -> bool {
-        self.delete.is_some_and(|delete| !delete.unanswered)
-    }
-
-    /// Whether no process of it runs any more: only then may its object go without a grace.
-    #[must_use]
-    pub fn process_ended(&self) -> bool {
-        let ended = |state: &ContainerState| matches!(state, ContainerState::Ended(_));
-        self.end.is_some()
-            && self.view.as_ref().is_some_and(|view| matches!(view.phase, Phase::Failed | Phase::Succeeded) || ended(&view.app.state))
-    }
 }

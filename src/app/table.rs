@@ -200,6 +200,12 @@ pub fn exits_in_window(exits_us: &[i64], limits: &Limits, now_us: i64) -> usize 
 /// The moves of one app: the wanted host's, the former live one's, then the stops in the order of `hosts`.
 #[must_use]
 pub fn moves(wanted: Option<&Wanted>, hosts: &[HostRow], limits: &Limits, now_us: i64) -> Vec<Move> {
+    moves_and_kept(wanted, hosts, limits, now_us).0
+}
+
+/// The moves of one app, and the hosts that it is to have: the wanted one and the former live one, as far as they are kept.
+#[must_use]
+pub fn moves_and_kept(wanted: Option<&Wanted>, hosts: &[HostRow], limits: &Limits, now_us: i64) -> (Vec<Move>, Vec<HostName>) {
     decide(&WANTED_ROWS.iter().collect::<Vec<_>>(), &FORMER_ROWS.iter().collect::<Vec<_>>(), wanted, hosts, limits, now_us)
 }
 
@@ -207,7 +213,7 @@ pub fn moves(wanted: Option<&Wanted>, hosts: &[HostRow], limits: &Limits, now_us
 #[cfg(test)]
 pub(crate) fn moves_without(rule: &str, wanted: Option<&Wanted>, hosts: &[HostRow], limits: &Limits, now_us: i64) -> Vec<Move> {
     let others = |rows: &'static [Row]| rows.iter().filter(|row| row.rule != rule).collect::<Vec<_>>();
-    let mut moves = decide(&others(WANTED_ROWS), &others(FORMER_ROWS), wanted, hosts, limits, now_us);
+    let (mut moves, _) = decide(&others(WANTED_ROWS), &others(FORMER_ROWS), wanted, hosts, limits, now_us);
     moves.retain(|one| one.rule != rule);
     moves
 }
@@ -225,8 +231,8 @@ fn decide(
     hosts: &[HostRow],
     limits: &Limits,
     now_us: i64,
-) -> Vec<Move> {
-    let Some(wanted) = wanted else { return stops(hosts, &[], WITHDRAWN) };
+) -> (Vec<Move>, Vec<HostName>) {
+    let Some(wanted) = wanted else { return (stops(hosts, &[], WITHDRAWN), Vec::new()) };
     let find = |name: &HostName| hosts.iter().find(|host| host.name == *name);
     let wanted_row = find(&wanted.host);
     let wanted_serves = wanted_row.is_some_and(|row| serves(wanted, row));
@@ -247,7 +253,7 @@ fn decide(
         apply(former_rows, live, find(live));
     }
     moves.extend(stops(hosts, &keep, NOT_KEPT));
-    moves
+    (moves, keep)
 }
 
 /// Registered, its process running, not failed and not being deleted.

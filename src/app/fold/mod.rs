@@ -74,9 +74,7 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::TailText(_)
         | Event::MessageText(_)
         | Event::EnvironmentFetched(_)
-        | Event::SourceKept(_)
-        | Event::SettingsTold(_)
-        | Event::OperatorSaid(_) => {}
+        | Event::SourceKept(_) => {}
     }
     forget(app);
 }
@@ -88,6 +86,7 @@ fn incarnation_started(app: &mut App, started: &IncarnationStarted) {
     app.listed = None;
     app.confirmed = false;
     app.quarantined = false;
+    // Nobody watched meanwhile: what a node was says nothing of what it is.
     app.nodes.clear();
     steps::forget_withheld(app);
     for host in app.hosts.values_mut() {
@@ -104,7 +103,7 @@ fn listed(app: &mut App, at: At) {
         let stale: Vec<_> = host.flights.iter().filter(|(_, flight)| flight.incarnation != incarnation).map(|(seq, _)| *seq).collect();
         for seq in stale {
             if let Some(flight) = host.flights.remove(&seq) {
-                steps::left_behind(host, seq, &flight);
+                steps::left_behind(host, at, seq, &flight);
             }
         }
     }
@@ -113,16 +112,22 @@ fn listed(app: &mut App, at: At) {
 fn secret_gone(app: &mut App, at: At, name: &HostName) {
     if let Some(host) = app.hosts.get_mut(name) {
         host.secret = Secret::Absent;
+        host.secret_put = false;
         host.moved = at.seq;
         host.flights.retain(|_, flight| !matches!(flight.step, Step::DeleteSecret { .. } | Step::ReadSecret { .. }));
     }
 }
 
-/// Drops hosts that nothing can need any more: neither wanted nor live, and nothing of theirs left.
+/// Drops what nothing can need any more: hosts that are neither wanted nor live and have nothing left, nodes without a pod of the
+/// app, and an operator's stop that is carried out.
 fn forget(app: &mut App) {
-    let App { want, hosts, .. } = app;
+    let App { want, hosts, nodes, stop_asked, .. } = app;
     let named = |name: &HostName| want.as_ref().is_some_and(|want| want.host == *name || want.live_host.as_ref() == Some(name));
     hosts.retain(|name, host| named(name) || !host.is_forgettable());
+    nodes.retain(|node, _| hosts.values().any(|host| host.has_pod_on(node)));
+    if hosts.is_empty() {
+        *stop_asked = None;
+    }
 }
 
 /// Folds a run of records: replay.

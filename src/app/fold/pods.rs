@@ -4,15 +4,17 @@ use super::At;
 use crate::app::ends;
 use crate::app::state::{App, End, Exit, Flight, Host, Pod, Tail, Work};
 use crate::events::kinds::pod::{ContainerState, GoneHow, PodGone, PodSeen};
-use crate::events::kinds::step::{Purpose, Step};
+use crate::events::kinds::step::{ObjectSeen, Purpose, Step};
 use crate::events::kinds::tail::TailOf;
 use crate::events::kinds::verdict::{EndCause, PodEnded, Stage};
-use crate::ids::{PackageDigest, Seq, Uid, Word};
+use crate::ids::{HostName, PackageDigest, Seq, Uid, Word};
 
 /// Uids that are remembered as gone, a host: enough for every observation that can still be under way.
 const GONE_UIDS: usize = 8;
 /// Counted exits kept a host: the crash limit is far below.
 const EXITS: usize = 64;
+/// Restarts that one observation can add: more than the window ever asks about.
+const RESTARTS: u32 = 64;
 
 /// A pod as a list or the watch showed it.
 pub(super) fn seen(app: &mut App, at: At, view: &PodSeen) {
@@ -52,10 +54,9 @@ fn take_view(host: &mut Host, at: At, view: &PodSeen) {
         pod.deleting_since_us = Some(at.time_us);
     }
     let stage = ends::stage_shown(view);
-    let last_seen_us = if adopted { 0 } else { pod.seen_us };
     if stage != pod.stage || adopted {
         pod.stage = stage;
-        pod.stage_since_us = ends::believed(ends::stage_began_us(view, stage), last_seen_us, at.time_us);
+        pod.stage_since_us = ends::believed(ends::stage_began_us(view, stage), pod.seen_us, at.time_us);
     }
     if pod.end.is_none() {
         restarted(host, &mut pod, at, view);
@@ -82,7 +83,7 @@ fn restarted(host: &mut Host, pod: &mut Pod, at: At, view: &PodSeen) {
         pod.restarts = pod.restarts.max(view.app.restarts);
         return;
     };
-    for restart in pod.restarts..view.app.restarts {
+    for restart in pod.restarts.max(view.app.restarts.saturating_sub(RESTARTS))..view.app.restarts {
         let mut shown = view.clone();
         shown.app.state = ContainerState::Ended(last.clone());
         shown.app.restarts = restart;
@@ -132,13 +133,11 @@ pub(super) fn brought(host: &mut Host) {
 pub(super) fn gone(app: &mut App, at: At, gone: &PodGone) {
     let Some(host) = app.hosts.get_mut(&gone.host) else { return };
     remember_gone(host, &gone.uid);
-    let flying = host.flights.len();
     host.flights.retain(|_, flight| !matches!(&flight.step, Step::DeletePod { uid, .. } if *uid == gone.uid));
-    if host.flights.len() < flying {
-        host.hindrance = None;
-    }
     let Some(pod) = host.pod.take_if(|pod| pod.uid == gone.uid) else { return };
     host.moved = at.seq;
+    // What hindered was about this pod, or about making it: the next one is another matter.
+    host.hindrance = None;
     let end = pod.end.clone().unwrap_or_else(|| {
         let node = pod.view.as_ref().and_then(|view| app.nodes.get(&view.node)).copied();
         let end = ends::end_unseen(&pod, gone.how, node, at.seq, at.time_us);
@@ -147,15 +146,20 @@ pub(super) fn gone(app: &mut App, at: At, gone: &PodGone) {
     });
     match host.work {
         Work::Bringing(Purpose::Revive { .. }) => {}
-        Work::Stopping => {
-            host.work = Work::Rest;
-            host.hindrance = None;
-        }
+        Work::Stopping => host.work = Work::Rest,
         Work::Rest | Work::Bringing(Purpose::Start | Purpose::Stop) => {
             host.work = Work::Rest;
             host.gone = Some(end);
         }
     }
+}
+
+/// A write of ours showed another pod under the name than the one that is known: that one went, and nobody told.
+pub(super) fn replaced(app: &mut App, at: At, host: &HostName, by: &ObjectSeen) {
+    let known = app.hosts.get(host).filter(|host| !host.gone_uids.contains(&by.uid)).and_then(|host| host.pod.as_ref());
+    let Some(pod) = known.filter(|pod| pod.uid != by.uid && pod.resource_version <= by.resource_version) else { return };
+    let uid = pod.uid.clone();
+    gone(app, at, &PodGone { host: host.clone(), uid, resource_version: by.resource_version, how: GoneHow::Absent });
 }
 
 fn remember_gone(host: &mut Host, uid: &Uid) {

@@ -1,9 +1,9 @@
 //! The fold over steps: issued, asked back, settled, left behind by an earlier life.
 
 use super::{At, pods};
-use crate::app::state::{App, Delete, Flight, Hindered, Hindrance, Host, Secret, Work};
+use crate::app::state::{App, Delete, Flight, Hindered, Hindrance, Host, Pod, Secret, Work};
 use crate::events::kinds::pod::{GoneHow, PodGone};
-use crate::events::kinds::step::{ObjectSeen, Outcome, Purpose, Step, StepIssued, StepSettled};
+use crate::events::kinds::step::{ObjectSeen, Outcome, Purpose, Refusal, Step, StepIssued, StepSettled};
 use crate::ids::{HostName, Seq};
 
 /// Uncounted revivals that are remembered, a host: with pauses that grow to a minute a window holds far fewer.
@@ -21,6 +21,8 @@ pub(super) fn issued(app: &mut App, at: At, issued: &StepIssued) {
             begin(host, at, issued.purpose);
             pods::runs(host, *release, *sha256);
             host.secret_put = false;
+            // What it reads is about to change.
+            host.flights.retain(|_, flight| !matches!(flight.step, Step::ReadSecret { .. }));
         }
         Step::CreatePod { release, sha256, .. } => pods::runs(host, *release, *sha256),
         Step::DeletePod { uid, forced, .. } => {
@@ -35,9 +37,10 @@ pub(super) fn issued(app: &mut App, at: At, issued: &StepIssued) {
                 pod.delete = Some(Delete { step: at.seq, revive, forced: *forced, unanswered: false });
             }
         }
-        // A host whose Secret goes is given up: whatever is brought next begins anew.
+        // A host whose Secret goes is given up, also one that could come back: whatever is brought next begins anew.
         Step::DeleteSecret { .. } => {
             host.work = Work::Rest;
+            host.gone = None;
             host.secret_put = false;
         }
         Step::ReadPod { .. } | Step::ReadSecret { .. } => {}
@@ -67,8 +70,17 @@ pub(super) fn revoking(app: &mut App, step: Seq) {
 
 /// A step was not sent because the daemon may not act: it stays, so that it is not decided again and again.
 pub(super) fn withheld(app: &mut App, step: Seq) {
-    if let Some(flight) = app.hosts.values_mut().find_map(|host| host.flights.get_mut(&step)) {
-        flight.withheld = true;
+    for host in app.hosts.values_mut() {
+        if let Some(flight) = host.flights.get_mut(&step) {
+            flight.withheld = true;
+            let flight = flight.clone();
+            // An end from now on is not by it.
+            unsent(host, step, &flight);
+        }
+    }
+    if app.acts && !app.frozen {
+        // The thaw came while the step was being held back.
+        forget_withheld(app);
     }
 }
 
@@ -108,9 +120,15 @@ pub(super) fn settled(app: &mut App, at: At, settled: &StepSettled) {
         (Step::PutSecret { .. }, _) => {
             if settled.outcome == Outcome::Unknown {
                 host.secret = Secret::Unknown;
+                host.secret_doubt_since_us = Some(at.time_us);
             }
         }
-        (Step::CreatePod { .. }, outcome) => created(host, at, outcome, settled.object.as_ref()),
+        (Step::CreatePod { .. }, outcome) => {
+            if let Some(object) = &settled.object {
+                pods::replaced(app, at, &name, object);
+            }
+            created(app.hosts.entry(name).or_default(), at, outcome, settled.object.as_ref());
+        }
         (Step::DeletePod { uid, .. }, Outcome::Gone | Outcome::Conflict) => {
             let gone = PodGone { host: name.clone(), uid: uid.clone(), resource_version: 0, how: GoneHow::NotFound };
             pods::gone(app, at, &gone);
@@ -118,13 +136,26 @@ pub(super) fn settled(app: &mut App, at: At, settled: &StepSettled) {
         (Step::DeletePod { .. }, Outcome::Done | Outcome::AlreadySo) => {}
         (Step::DeletePod { .. }, Outcome::Unknown) => unanswered(host, settled.step),
         (Step::DeletePod { .. }, _) => unsent(host, settled.step, &flight),
-        (Step::DeleteSecret { .. }, Outcome::Done | Outcome::AlreadySo | Outcome::Gone) => host.secret = Secret::Absent,
+        (Step::DeleteSecret { .. }, Outcome::Done | Outcome::AlreadySo) => host.secret = Secret::Absent,
+        // Gone is that uid: another one may have the name.
         (Step::DeleteSecret { .. }, _) => host.secret = Secret::Unknown,
-        (Step::ReadSecret { .. }, Outcome::Gone) => host.secret = Secret::Absent,
-        (Step::ReadSecret { .. }, _) => host.secret = present(settled.object.as_ref()),
-        (Step::ReadPod { .. }, Outcome::Done | Outcome::AlreadySo | Outcome::Gone) => host.doubt_since_us = None,
+        (Step::ReadSecret { .. }, outcome) => {
+            let absent = matches!(outcome, Outcome::Gone | Outcome::Refused(Refusal::Foreign));
+            host.secret = if absent { Secret::Absent } else { present(settled.object.as_ref()) };
+            if absent || host.secret != Secret::Unknown {
+                host.secret_doubt_since_us = still_in_doubt(host.secret_doubt_since_us, &flight);
+            }
+        }
+        (Step::ReadPod { .. }, Outcome::Done | Outcome::AlreadySo | Outcome::Gone | Outcome::Refused(Refusal::Foreign)) => {
+            host.doubt_since_us = still_in_doubt(host.doubt_since_us, &flight);
+        }
         (Step::ReadPod { .. }, _) => {}
     }
+}
+
+/// A reading settles the doubts from before it was decided.
+fn still_in_doubt(since_us: Option<i64>, reading: &Flight) -> Option<i64> {
+    since_us.filter(|since_us| *since_us >= reading.issued_us)
 }
 
 fn take_flight(app: &mut App, step: Seq) -> Option<(HostName, Flight)> {
@@ -187,7 +218,10 @@ fn hinder(host: &mut Host, at: At, what: Hindered) {
 
 /// A step that was certainly not carried out, or whose repetition is harmless: the plan may decide it again.
 fn unsent(host: &mut Host, step: Seq, flight: &Flight) {
-    if let Step::DeletePod { .. } = flight.step {
+    if let Step::DeletePod { forced: true, .. } = flight.step {
+        // The pod was being deleted before.
+        unanswered(host, step);
+    } else if let Step::DeletePod { .. } = flight.step {
         if let Some(pod) = host.pod.as_mut().filter(|pod| pod.delete.is_some_and(|delete| delete.step == step)) {
             pod.delete = None;
         }
@@ -203,19 +237,13 @@ fn unanswered(host: &mut Host, step: Seq) {
     }
 }
 
-/// A step of an earlier life that the list did not settle.
-pub(super) fn left_behind(host: &mut Host, step: Seq, flight: &Flight) {
+/// A step of an earlier life that the list did not settle. It may have been sent in that life's last moment, long after it was
+/// decided, and the server may still carry it out: a 404 proves nothing for as long as a request lives there.
+pub(super) fn left_behind(host: &mut Host, at: At, step: Seq, flight: &Flight) {
     match &flight.step {
-        // The server may still carry it out: a 404 proves nothing for as long as a request lives there.
-        Step::CreatePod { .. } if host.pod.is_none() => host.doubt_since_us = Some(flight.issued_us),
-        Step::DeletePod { uid, .. } if host.pod.as_ref().is_some_and(|pod| pod.uid == *uid && pod.deleting_since_us.is_none()) => {
-            unanswered(host, step);
-        }
-        Step::CreatePod { .. }
-        | Step::DeletePod { .. }
-        | Step::PutSecret { .. }
-        | Step::DeleteSecret { .. }
-        | Step::ReadPod { .. }
-        | Step::ReadSecret { .. } => {}
+        Step::CreatePod { .. } if host.pod.is_none() => host.doubt_since_us = Some(at.time_us),
+        Step::PutSecret { .. } => host.secret_doubt_since_us = Some(at.time_us),
+        Step::DeletePod { forced, .. } if *forced || !host.pod.as_ref().is_some_and(Pod::is_deleting) => unanswered(host, step),
+        Step::CreatePod { .. } | Step::DeletePod { .. } | Step::DeleteSecret { .. } | Step::ReadPod { .. } | Step::ReadSecret { .. } => {}
     }
 }

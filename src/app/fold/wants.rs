@@ -36,15 +36,12 @@ pub(super) fn seen(app: &mut App, at: At, want: &WantSeen) {
 
 /// The wanted host's verdict, against what this answer shows of it.
 fn show(host: &mut Host, want: &WantSeen, is_live: bool) {
-    if is_live {
+    // Live at last, or taken back by the gateway too: a failure that it shows from now on is another.
+    if is_live || !want.failed {
         host.retried = false;
     }
     let Some(held) = &mut host.verdict else { return };
-    let visible = match held.verdict {
-        Verdict::Live => is_live,
-        Verdict::Failed(_) => want.failed,
-    };
-    if visible {
+    if is_visible(held.verdict, is_live, want.failed) {
         held.shown = true;
     } else if held.shown {
         // The gateway takes back what it had shown: for a failure that is a retry.
@@ -52,6 +49,13 @@ fn show(host: &mut Host, want: &WantSeen, is_live: bool) {
             try_again(host);
         }
         host.verdict = None;
+    }
+}
+
+fn is_visible(verdict: Verdict, is_live: bool, is_failed: bool) -> bool {
+    match verdict {
+        Verdict::Live => is_live,
+        Verdict::Failed(_) => is_failed,
     }
 }
 
@@ -64,27 +68,35 @@ pub(super) fn confirmed(app: &mut App) {
 /// A counted answer did not name it.
 pub(super) fn missing(app: &mut App, at: At, missing: &WantMissing) {
     app.confirmed = true;
-    app.missing = Missing { in_row: app.missing.in_row.saturating_add(1), any_mass: app.missing.any_mass || missing.mass, seq: at.seq };
+    let before = app.missing;
+    let any_mass = before.any_mass || missing.mass;
+    let before_mass = before.before_mass.saturating_add(u32::from(!any_mass));
+    app.missing = Missing { in_row: before.in_row.saturating_add(1), before_mass, any_mass, seq: at.seq };
 }
 
 /// A verdict: a host has one, and a failed one replaces a live one.
 pub(super) fn verdict(app: &mut App, at: At, reached: &VerdictReached) {
+    // A host that fails again after a retry is still shown failed by the gateway: taking that back is the next retry.
+    let of_want = app.want.as_ref().filter(|want| want.host == reached.host);
+    let shown = of_want.is_some_and(|want| is_visible(reached.verdict, want.live_host.as_ref() == Some(&want.host), want.failed));
     let host = app.hosts.entry(reached.host.clone()).or_default();
     if matches!(reached.verdict, Verdict::Failed(_)) {
         host.retried = false;
     }
-    host.verdict = Some(HeldVerdict { seq: at.seq, verdict: reached.verdict, uid: reached.uid.clone(), shown: false });
+    host.verdict = Some(HeldVerdict { seq: at.seq, verdict: reached.verdict, uid: reached.uid.clone(), shown });
 }
 
-/// An operator's retry: the failure ends, and the want's `failed` is covered until it goes live or fails again.
+/// An operator's retry of the wanted host: the failure ends, and the want's `failed` is covered until it goes live or fails again.
 pub(super) fn retry(app: &mut App, name: &HostName) {
-    if let Some(host) = app.hosts.get_mut(name) {
-        if host.has_failed() {
-            host.verdict = None;
-        }
-        host.retried = true;
-        try_again(host);
+    if app.want.as_ref().is_none_or(|want| want.host != *name) {
+        return;
     }
+    let host = app.hosts.entry(name.clone()).or_default();
+    if host.has_failed() {
+        host.verdict = None;
+    }
+    host.retried = true;
+    try_again(host);
 }
 
 /// Either kind of retry empties the host's window, and what kept it from starting is tried again.

@@ -80,8 +80,10 @@ impl Planner<'_> {
         }
         if self.no_fault_tries(host) >= self.settings.no_fault_alarm {
             alarms.push((WAITING, host.moved));
-            if let Some(oldest_us) = host.no_fault_us.first() {
-                self.wake_at(after(*oldest_us, self.settings.crash_window_us).max(self.now_us.saturating_add(1)));
+            let window_us = self.settings.crash_window_us;
+            let leaves = host.no_fault_us.iter().map(|at| after(*at, window_us)).find(|leaves| *leaves > self.now_us);
+            if let Some(leaves_us) = leaves {
+                self.wake_at(leaves_us);
             }
         }
         alarms

@@ -19,21 +19,32 @@ impl Planner<'_> {
             if host.pod.is_some() || !host.flights.is_empty() || moving || self.is_kept(name, host) {
                 continue;
             }
-            if let Some(since_us) = host.doubt_since_us {
-                let limit_us = self.settings.doubt_us;
-                if self.over(since_us, limit_us) && !self.is_hindered(host) {
-                    self.issue(Step::ReadPod { host: name.clone() }, Purpose::Stop, "clean.doubt", host.moved);
-                }
-            }
-            let step = match &host.secret {
-                Secret::Absent => continue,
-                Secret::Unknown => Step::ReadSecret { host: name.clone() },
-                Secret::Present { uid, .. } => Step::DeleteSecret { host: name.clone(), uid: uid.clone() },
-            };
-            let retry_later = host.hindrance.is_some() && !self.is_hindered_for_bringing(host) && self.is_hindered(host);
-            if !retry_later {
-                self.issue(step, Purpose::Stop, "clean.secret", host.moved);
-            }
+            self.read_if_in_doubt(name, host);
+            self.remove_secret(name, host);
+        }
+    }
+
+    /// A pod may still appear by a create that was never answered: the host is clean when one reading after that shows none.
+    fn read_if_in_doubt(&mut self, name: &HostName, host: &Host) {
+        let Some(since_us) = host.doubt_since_us else { return };
+        let limit_us = self.settings.doubt_us;
+        if self.over(since_us, limit_us) && !self.is_hindered(host) {
+            self.issue(Step::ReadPod { host: name.clone() }, Purpose::Stop, "clean.doubt", host.moved);
+        }
+    }
+
+    fn remove_secret(&mut self, name: &HostName, host: &Host) {
+        let limit_us = self.settings.doubt_us;
+        let step = match (&host.secret, host.secret_doubt_since_us) {
+            (Secret::Present { uid, .. }, _) => Step::DeleteSecret { host: name.clone(), uid: uid.clone() },
+            (Secret::Absent, None) => return,
+            // A put that was never answered may still be carried out.
+            (Secret::Absent | Secret::Unknown, Some(since_us)) if !self.over(since_us, limit_us) => return,
+            (Secret::Absent | Secret::Unknown, _) => Step::ReadSecret { host: name.clone() },
+        };
+        let retry_later = host.hindrance.is_some() && !self.is_hindered_for_bringing(host) && self.is_hindered(host);
+        if !retry_later {
+            self.issue(step, Purpose::Stop, "clean.secret", host.moved);
         }
     }
 
@@ -42,22 +53,11 @@ impl Planner<'_> {
         super::ends::refused_for_good(host).is_some()
     }
 
-    /// Whether a host without a pod is to have one: wanted and not failed, or the former live one that is still to come back.
+    /// Whether a host without a pod is to have one: the wanted one, or the former live one that is still to come back.
     fn is_kept(&self, name: &HostName, host: &Host) -> bool {
         let Some(want) = self.want else { return false };
-        if want.host == *name {
-            let failed = (want.failed && !host.retried) || host.has_failed() || self.has_just_failed(name);
-            return !failed;
-        }
-        let former = want.live_host.as_ref() == Some(name);
-        former && !self.former_is_dropped(host) && (host.gone.is_some() || host.is_being_brought())
-    }
-
-    /// The former live host ended while the wanted one serves, or too often: it does not come back.
-    fn former_is_dropped(&self, host: &Host) -> bool {
-        let Some(want) = self.want else { return true };
-        let serves = want.registered && self.app.hosts.get(&want.host).and_then(|host| host.pod.as_ref()).is_some_and(Pod::runs);
-        host.gone.is_some() && serves
+        let to_come = want.host == *name || host.gone.is_some() || host.is_being_brought();
+        to_come && self.kept.contains(name) && !self.has_just_failed(name)
     }
 
     /// Pods that stay terminating on a node that is not ready are forced away, once; any other long end is an alarm alone.
@@ -66,12 +66,13 @@ impl Planner<'_> {
         for (name, host) in &app.hosts {
             let Some(pod) = &host.pod else { continue };
             self.replace_different(name, host, pod);
-            if !self.is_stuck_terminating(pod) || !app.may_stop() || pod.delete.is_some_and(|delete| delete.forced) {
+            let forced = pod.delete.is_some_and(|delete| delete.forced && !delete.unanswered);
+            if !self.is_stuck_terminating(pod) || !app.may_stop() || forced {
                 continue;
             }
             let node = pod.view.as_ref().map(|view| &view.node).filter(|node| !node.is_empty());
             let lost = |node: &Word| matches!(app.nodes.get(node), Some(NodeReady::NotReady | NodeReady::Gone));
-            if node.is_some_and(lost) {
+            if node.is_some_and(lost) && !self.is_hindered(host) {
                 let revive = pod.delete.map_or_else(|| self.is_live(name), |delete| delete.revive);
                 let purpose = if revive { Purpose::Revive { counted: false } } else { Purpose::Stop };
                 let step = Step::DeletePod { host: name.clone(), uid: pod.uid.clone(), grace_s: 0, forced: true };

@@ -62,6 +62,8 @@ struct Planner<'a> {
     given_up: BTreeMap<HostName, EndCause>,
     /// Verdicts of failure that this pass reaches before the table is asked.
     condemned: Option<HostName>,
+    /// The hosts that the table keeps.
+    kept: Vec<HostName>,
 }
 
 impl<'a> Planner<'a> {
@@ -75,6 +77,7 @@ impl<'a> Planner<'a> {
             wake_us: None,
             given_up: BTreeMap::new(),
             condemned: None,
+            kept: Vec::new(),
         }
     }
 
@@ -112,7 +115,11 @@ impl<'a> Planner<'a> {
         self.decisions.push(Draft { event, cause });
     }
 
+    /// Decides a step, unless it was decided before and may not be carried out yet.
     fn issue(&mut self, step: Step, purpose: Purpose, rule: &str, cause: Seq) {
+        if self.app.hosts.get(step.host()).is_some_and(|host| host.withholds(&step)) {
+            return;
+        }
         self.decide_event(Event::StepIssued(StepIssued { step, purpose, rule: Word::new(rule) }), cause);
     }
 

@@ -25,7 +25,8 @@ impl Planner<'_> {
         for row in &rows {
             self.look_again_at_register(row, wanted.as_ref());
         }
-        let mut moves = table::moves(wanted.as_ref(), &rows, &self.limits(), self.now_us);
+        let (mut moves, kept) = table::moves_and_kept(wanted.as_ref(), &rows, &self.limits(), self.now_us);
+        self.kept = kept;
         if !self.app.may_stop() {
             moves.retain(|one| matches!(one.what, What::Revive { .. }) && self.is_live(&one.host));
         }
@@ -117,6 +118,7 @@ impl Planner<'_> {
     fn start(&mut self, name: &HostName, host: &Host, rule: &'static str) {
         if let Some(want) = self.want
             && !self.is_hindered(host)
+            && !is_losing_secret(host)
         {
             let step = Step::PutSecret { host: name.clone(), release: want.release, sha256: Some(want.sha256), present_will_do: false };
             self.issue(step, Purpose::Start, rule, want.seq);
@@ -241,6 +243,11 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// Whether a delete of its Secret is under way: one that is put now could be the one that goes.
+pub(super) fn is_losing_secret(host: &Host) -> bool {
+    host.flying(|step| matches!(step, Step::DeleteSecret { .. })).is_some()
 }
 
 fn life_of(pod: &Pod) -> Life {

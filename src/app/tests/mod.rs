@@ -1,9 +1,14 @@
 //! Tests of the pure core: stories in a mini-language, and properties over random ones.
 
+mod causes;
+mod living;
+mod model;
 mod properties;
 mod story;
+mod world;
 
 mod stories_bring;
+mod stories_edges;
 mod stories_ends;
 mod stories_faults;
 mod stories_wants;

@@ -2,8 +2,9 @@
 //! verified, and planned twice, without being asked.
 //!
 //! Lines: `start [idle]`, `listed`, `want R HOST [live=H] [registered] [failed]`, `confirm`, `missing [mass]`,
-//! `seen HOST STATE [node=N] [deleting] [by=DISRUPTION] [restarts=N]`, `gone HOST deleted|absent`, `settle STEP OUTCOME`,
-//! `tail HOST`, `node N ready|lost|gone`, `retry HOST`, `stop`, `freeze`, `withheld`, `thaw`, `tick SPAN`.
+//! `seen HOST STATE [node=N] [deleting] [by=DISRUPTION] [restarts=N] [started=-1h]
+//! [foreign]`, `gone HOST deleted|absent`,
+//! `other HOST` (the next outcome shows another pod than the known one), `settle STEP OUTCOME`, `tail HOST`, `node N ready|lost|gone`, `retry HOST`, `stop`, `freeze`, `withheld`, `thaw`, `tick SPAN`.
 
 use std::fmt::Write as _;
 
@@ -37,6 +38,8 @@ pub(super) struct Story {
     resource_version: u64,
     uids: u64,
     incarnation: u64,
+    /// Outcomes show a pod that nobody has seen yet.
+    other: bool,
 }
 
 pub(super) fn settings() -> PlanSettings {
@@ -58,6 +61,7 @@ impl Story {
             resource_version: 100,
             uids: 0,
             incarnation: 0,
+            other: false,
         }
     }
 
@@ -93,6 +97,10 @@ impl Story {
             ["confirm"] => vec![Event::WantConfirmed(WantConfirmed { answer: 1 })],
             ["missing", rest @ ..] => vec![Event::WantMissing(WantMissing { answer: 1, mass: rest.contains(&"mass") })],
             ["seen", host, state, rest @ ..] => vec![Event::PodSeen(self.pod(host, state, rest))],
+            ["other", _] => {
+                self.other = true;
+                Vec::new()
+            }
             ["gone", host, how] => vec![Event::PodGone(self.gone(host, how))],
             ["nosecret", host] => vec![Event::SecretGone(SecretGone { host: name(host), uid: None })],
             ["settle", step, outcome] => vec![Event::StepSettled(self.settled(step, outcome))],
@@ -122,8 +130,8 @@ impl Story {
     /// The uid of the host's present pod, or that of the next one.
     fn uid(&mut self, host: &str) -> Uid {
         match self.app.hosts.get(&name(host)).and_then(|host| host.pod.as_ref()) {
-            Some(pod) => pod.uid.clone(),
-            None => {
+            Some(pod) if !self.other => pod.uid.clone(),
+            Some(_) | None => {
                 self.uids += 1;
                 Uid::new(&format!("uid-{}", self.uids)).expect("a valid uid")
             }
@@ -133,7 +141,8 @@ impl Story {
     fn pod(&mut self, host: &str, state: &str, rest: &[&str]) -> PodSeen {
         let uid = self.uid(host);
         let option = |key: &str| rest.iter().find_map(|word| word.strip_prefix(key));
-        let step = self.app.hosts.get(&name(host)).and_then(|host| {
+        let ours = self.app.hosts.get(&name(host)).filter(|_| !rest.contains(&"foreign"));
+        let step = ours.and_then(|host| {
             host.flying(|step| matches!(step, Step::CreatePod { .. })).map(|(seq, _)| RecordId { log: LogId([7; 16]), seq })
         });
         let mut seen = PodSeen {
@@ -154,7 +163,8 @@ impl Story {
             install: container(ContainerState::Absent),
             app: container(ContainerState::Absent),
         };
-        shape(&mut seen, state, self.now_us);
+        let started_us = if rest.contains(&"started=-1h") { self.now_us - 3_600_000_000 } else { self.now_us };
+        shape(&mut seen, state, started_us);
         if let Some(restarts) = option("restarts=") {
             seen.app.restarts = restarts.parse().expect("a number");
             seen.app.last_end = Some(ended(1, "Error", self.now_us));
@@ -239,7 +249,7 @@ fn ended(exit_code: i32, reason: &str, now_us: i64) -> ContainerEnd {
 }
 
 /// Puts a pod into a named state.
-fn shape(seen: &mut PodSeen, state: &str, now_us: i64) {
+pub(super) fn shape(seen: &mut PodSeen, state: &str, now_us: i64) {
     let waiting = |reason: &str| container(ContainerState::Waiting { reason: Word::new(reason) });
     let done = container(ContainerState::Ended(ended(0, "Completed", now_us)));
     let (what, argument) = state.split_once(':').unwrap_or((state, ""));
