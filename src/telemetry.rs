@@ -46,9 +46,9 @@ fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.000_1, 3.0, 14))
 }
 
-/// Bytes from 256 to 1 MiB.
-fn bytes() -> Histogram {
-    Histogram::new(exponential_buckets(256.0, 4.0, 7))
+/// Counts from 1 to 4,096.
+fn counts() -> Histogram {
+    Histogram::new(exponential_buckets(1.0, 4.0, 7))
 }
 
 type Label = [(&'static str, &'static str); 1];
@@ -65,7 +65,7 @@ pub struct Metrics {
     queue_depth: Family<Label, Gauge<i64, AtomicI64>>,
     watch_age_seconds: Seconds,
     commit_seconds: Histogram,
-    commit_bytes: Histogram,
+    commit_records: Histogram,
     replay_seconds: Seconds,
     start_seconds: Family<Label, Histogram, fn() -> Histogram>,
     ends: Family<Label, Counter>,
@@ -82,7 +82,7 @@ impl Default for Metrics {
             queue_depth: Family::default(),
             watch_age_seconds: Gauge::default(),
             commit_seconds: seconds(),
-            commit_bytes: bytes(),
+            commit_records: counts(),
             replay_seconds: Gauge::default(),
             start_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
             ends: Family::default(),
@@ -99,7 +99,7 @@ impl Default for Metrics {
         registry.register("queue_depth", "Steps that wait, by lane", metrics.queue_depth.clone());
         registry.register("watch_age_seconds", "Since the watch's last sign of life", metrics.watch_age_seconds.clone());
         registry.register("log_commit_seconds", "Group commits of the log, until durable", metrics.commit_seconds.clone());
-        registry.register("log_commit_bytes", "Size of group commits", metrics.commit_bytes.clone());
+        registry.register("log_commit_records", "Records of a group commit", metrics.commit_records.clone());
         registry.register("replay_seconds", "How long the last replay took", metrics.replay_seconds.clone());
         registry.register("start_stage_seconds", "How long a host's stage took, once a start, by stage", metrics.start_seconds.clone());
         registry.register("ends", "Ends of pods, by cause", metrics.ends.clone());
@@ -136,9 +136,9 @@ impl Metrics {
     }
 
     /// A group commit is durable.
-    pub fn commit(&self, took_us: u64, bytes: u64) {
+    pub fn commit(&self, took_us: u64, records: u64) {
         self.commit_seconds.observe(in_seconds(took_us));
-        self.commit_bytes.observe(bytes as f64);
+        self.commit_records.observe(records as f64);
     }
 
     /// A replay ended.

@@ -156,7 +156,10 @@ impl BeatState {
         self.tell_refused(judged);
         self.drop_packages(judged);
         let registry = &self.parts.registry;
-        let is_there = |app: &AppId, host: &HostName| registry.state(app).is_some_and(|state| state.hosts.contains_key(host));
+        let is_there = |app: &AppId, host: &HostName| {
+            let state = registry.state(app);
+            state.and_then(|state| state.hosts.get(host).map(|host| !host.is_forgettable())).unwrap_or(false)
+        };
         self.parts.performer.forget(is_there);
     }
 

@@ -100,7 +100,11 @@ impl Fact {
             Self::Refused(refused) => Some(Event::WantRefused(refused.clone())),
             Self::List(shown) => return shown.events(app).into_iter().map(Draft::input).collect(),
             Self::Node(seen) => (app.nodes.get(&seen.node) != Some(&seen.ready)).then(|| Event::NodeSeen(seen.clone())),
-            Self::Events(events) => return events.iter().cloned().map(Draft::input).collect(),
+            Self::Events(events) => {
+                // An outcome's pod may have been seen before it.
+                let is_old = |event: &&Event| matches!(event, Event::PodSeen(seen) if !is_news(app, seen));
+                return events.iter().filter(|event| !is_old(event)).cloned().map(Draft::input).collect();
+            }
         };
         event.map(Draft::input).into_iter().collect()
     }

@@ -5,6 +5,7 @@
 mod beat;
 mod cluster;
 mod committer;
+mod daemon;
 mod facts;
 mod health;
 mod inbox;
@@ -12,6 +13,7 @@ mod perform;
 mod registry;
 mod replay;
 mod reports;
+mod start;
 mod subject;
 mod supervisor;
 mod tails;
@@ -22,6 +24,6 @@ mod wheel;
 mod tests;
 
 pub use committer::{Committer, CommitterThread};
+pub use daemon::{Daemon, Ended, Parts};
 pub use health::{Health, Vitals};
 pub use registry::Registry;
-pub use supervisor::{Daemon, Ended, Parts};

@@ -92,7 +92,7 @@ impl Performer {
         environments.get(&(app.clone(), host.clone())).cloned()
     }
 
-    fn keep(&self, app: &AppId, host: &HostName, environment: Option<Environment>) {
+    pub(super) fn keep(&self, app: &AppId, host: &HostName, environment: Option<Environment>) {
         let mut environments = self.environments.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (app.clone(), host.clone());
         match environment {

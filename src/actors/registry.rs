@@ -12,7 +12,7 @@ use super::facts::{Fact, SeenPod, Shown};
 use super::inbox::{Batch, Full, Inbox, Quiet};
 use super::subject::Wake;
 use super::wheel::Wheel;
-use crate::app::state::App;
+use crate::app::state::{App, Host};
 use crate::config::Limits;
 use crate::events::kinds::pod::{NodeReady, NodeSeen, PodGone, SecretSeen};
 use crate::events::record::Event;
@@ -148,9 +148,10 @@ impl Registry {
         });
     }
 
-    /// A pod is gone.
-    pub(super) fn went(&self, app: &AppId, gone: PodGone) {
+    /// A pod is gone; it was last seen so. Both at once, so that they are one reaction.
+    pub(super) fn went(&self, app: &AppId, pod: SeenPod, gone: PodGone) {
         let _ = self.post(app, |inbox| {
+            inbox.saw(pod);
             inbox.went(gone);
             Ok(())
         });
@@ -395,7 +396,8 @@ impl Slots {
 
     /// Apps that are wanted or leave something behind: those that are neither cost a name and a want.
     fn living(&self) -> usize {
-        self.by_app.values().filter(|slot| !slot.state.hosts.is_empty() || slot.state.missing.in_row == 0 || slot.has_work()).count()
+        let is_over = |state: &App| state.missing.in_row > 0 && state.hosts.values().all(Host::is_forgettable);
+        self.by_app.values().filter(|slot| slot.has_work() || !is_over(&slot.state)).count()
     }
 }
 
@@ -421,7 +423,7 @@ impl Slot {
     }
 }
 
-impl crate::app::state::Host {
+impl Host {
     /// The node of its pod.
     fn node(&self) -> Option<&Word> {
         self.pod.as_ref().and_then(|pod| pod.view.as_ref()).map(|view| &view.node).filter(|node| !node.is_empty())

@@ -15,6 +15,7 @@ use crate::app::state::App;
 use crate::clock::Clock;
 use crate::events::kinds::daemon::PlanSettings;
 use crate::events::kinds::step::{StepIssued, StepWithheld};
+use crate::events::kinds::verdict::Stage;
 use crate::events::record::{Event, Record};
 use crate::ids::{AppId, LogId, RecordId, Seq, Subject};
 use crate::telemetry::Metrics;
@@ -105,9 +106,25 @@ impl AppState {
         registry.commit(&self.app, Arc::clone(&next));
         drop(batch);
         self.shared.metrics.reaction();
+        self.time_stages(&app, &next);
         self.hand_on(&next, &records);
         self.shared.reports.state(&self.app, &next);
         Ok(Some((next, wake_us)))
+    }
+
+    /// Stages of a start that are over: each once, when the pod is first seen in a later one.
+    fn time_stages(&self, before: &App, after: &App) {
+        for (name, host) in &after.hosts {
+            let former = before.hosts.get(name).and_then(|host| host.pod.as_ref());
+            if let (Some(former), Some(pod)) = (former, &host.pod)
+                && former.uid == pod.uid
+                && former.stage < pod.stage
+                && former.stage < Stage::Register
+            {
+                let took_us = pod.stage_since_us.saturating_sub(former.stage_since_us);
+                self.shared.metrics.started(former.stage, u64::try_from(took_us).unwrap_or(0));
+            }
+        }
     }
 
     /// What was decided goes on its way: it is durable now.

@@ -126,8 +126,8 @@ impl WatchState {
                     how: GoneHow::Deleted,
                 };
                 if let Ownership::Ours(app) = observation.ownership.clone() {
-                    self.seen(observation);
-                    self.parts.registry.went(&app, gone);
+                    let last = self.seen_pod(&app, observation);
+                    self.parts.registry.went(&app, last, gone);
                 }
             }
             Watched::Alive { .. } => {}

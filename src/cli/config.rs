@@ -48,6 +48,14 @@ impl SettingsArgs {
         origins.settings().map_err(bad_settings)
     }
 
+    /// Whether a daemon may start with them at all.
+    ///
+    /// # Errors
+    /// Usage, with every reason.
+    pub fn must_be_usable(&self, cluster: Cluster) -> Result<(), CliError> {
+        check(&self.settings()?, cluster).map(|_| ()).map_err(bad_settings)
+    }
+
     /// The settings, if a daemon may start with them; warnings are said on stderr.
     ///
     /// # Errors

@@ -188,7 +188,7 @@ pub fn open(dir: &Path) -> Result<Arc<dyn LogReader>, CliError> {
     SledLog::open_for_reading(&dir).map_err(|error| {
         let at = shown(&dir.display().to_string(), 200);
         let advice = match &error {
-            OpenError::Held => "a daemon holds it: stop that daemon, or copy the folder",
+            OpenError::Held => "stop the daemon that runs on it, or ask that with wharf status",
             OpenError::Missing => "--dir names the data folder",
             OpenError::ReadOnly(_) => "the store writes a lock when it is opened: copy the folder to where that is allowed",
             OpenError::Full(_) | OpenError::Damaged { .. } | OpenError::NeedsVersion { .. } | OpenError::Io(_) => "",

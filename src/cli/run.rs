@@ -44,6 +44,8 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
 }
 
 async fn daemon(args: &Args, settings: Settings) -> Result<ExitCode, CliError> {
+    // What is wrong with the settings wherever the cluster is, before anybody is asked.
+    args.settings.must_be_usable(Where::OnThisMachine)?;
     let (kubeconfig, home, in_cluster) = cluster_variables();
     let connected = connect(&settings.kubernetes, &Surroundings { kubeconfig, home, in_cluster }).await;
     let Connected { client, namespace, on_this_machine } =
@@ -54,6 +56,7 @@ async fn daemon(args: &Args, settings: Settings) -> Result<ExitCode, CliError> {
     let refused = |what: &str, error: std::io::Error| CliError::refused(format!("{what}: {error}"), "").because(error);
     let log_dir = dir.join("log");
     make_private(dir).map_err(|error| refused("data_dir", error))?;
+    let _held = hold(dir)?;
     let entropy = Entropy::os();
     let outside = Outside {
         cluster: Cluster::new(client, &namespace, &settings),
@@ -77,6 +80,18 @@ async fn daemon(args: &Args, settings: Settings) -> Result<ExitCode, CliError> {
 fn gateway(settings: &Gateway, answer_bytes: u64) -> Result<GatewayClient, CliError> {
     GatewayClient::new(settings, answer_bytes)
         .map_err(|bad| CliError::input(bad.to_string(), "wharf config default prints what is allowed"))
+}
+
+/// Holds the data folder for this process, before anything in it is touched.
+fn hold(dir: &Path) -> Result<std::fs::File, CliError> {
+    let path = dir.join("lock");
+    let opened = std::fs::File::options().create(true).truncate(false).write(true).open(&path);
+    let lock = opened.map_err(|error| CliError::refused(format!("{}: {error}", path.display()), "").because(error))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(std::fs::TryLockError::WouldBlock) => Err(failed(ServeError::Open(OpenError::Held))),
+        Err(std::fs::TryLockError::Error(error)) => Err(CliError::refused(format!("{}: {error}", path.display()), "").because(error)),
+    }
 }
 
 /// Makes a folder that nobody else can look into; one that is there is left as it is.

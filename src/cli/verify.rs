@@ -56,6 +56,7 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
             "root": crate::ids::hex(&part.tree.root),
         })).collect::<Vec<_>>(),
         "gaps": integrity.gaps.iter().map(|gap| json!({"after": gap.after.0, "before": gap.before.0})).collect::<Vec<_>>(),
+        "marked": integrity.marked.map(|seq| seq.0),
         "damaged": integrity.difference.as_ref().map(ToString::to_string),
         "reactions": decisions.reactions,
         "decisions": decisions.decisions,
@@ -83,6 +84,9 @@ fn in_words(document: &serde_json::Value, verdict: &str) -> String {
     }
     for gap in document["gaps"].as_array().into_iter().flatten() {
         text.push_str(&format!("named gap between {} and {}\n", gap["after"], gap["before"]));
+    }
+    if document["marked"].is_null() {
+        text.push_str("no mark is there: a missing end would not be seen\n");
     }
     if let Some(damaged) = document["damaged"].as_str() {
         text.push_str(&format!("damaged {damaged}\n"));

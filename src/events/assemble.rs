@@ -133,7 +133,7 @@ impl Assembly<'_> {
                 cause: draft.cause.resolved(first),
                 settings: reaction.settings,
             };
-            if header.cause >= header.seq {
+            if header.cause >= header.seq || header.settings >= header.seq {
                 return Err(Refused::Cause(number));
             }
             let following = u16::try_from(payloads.len() - 1 - number).expect("a reaction has at most RECORDS_MAX records");

@@ -9,7 +9,7 @@ use super::codec::{self, BINCODE_2_STANDARD, CodecError};
 use super::frame::{Frame, FrameBody};
 use super::kinds::daemon::{LogBefore, LogRestarted};
 use super::log::{Acknowledged, Gap, LogReader, ReadError};
-use super::marks::{Mark, SEQ_END};
+use super::marks::{Mark, SEQ_END, TIME_END_US};
 use super::record::{Event, Kind};
 use super::tree::{EMPTY_ROOT, Tree, TreeHead};
 use crate::ids::{LogId, Seq};
@@ -182,18 +182,19 @@ impl Check {
         if frame.seq() != seq {
             return differs(seq, format!("it says that it is {}", frame.seq()));
         }
-        if !self.subjects.contains_key(frame.subject) {
-            self.subjects.insert(frame.subject.to_owned(), (0, i64::MIN));
+        let (count, time_us) = match self.subjects.get_mut(frame.subject) {
+            Some(last) => last,
+            None => self.subjects.entry(frame.subject.to_owned()).or_insert((0, i64::MIN)),
+        };
+        *count += 1;
+        if frame.subject_seq() != *count {
+            return differs(seq, format!("it says that it is number {} of its subject, not {count}", frame.subject_seq()));
         }
-        if let Some((count, time_us)) = self.subjects.get_mut(frame.subject) {
-            *count += 1;
-            if frame.subject_seq() != *count {
-                return differs(seq, format!("it says that it is number {} of its subject, not {count}", frame.subject_seq()));
-            }
-            if frame.time_us() < *time_us {
-                return differs(seq, "its time is before the last record of its subject");
-            }
-            *time_us = frame.time_us();
+        if frame.time_us() < std::mem::replace(time_us, frame.time_us()) {
+            return differs(seq, "its time is before the last record of its subject");
+        }
+        if frame.time_us().unsigned_abs() >= TIME_END_US {
+            return differs(seq, "no clock shows its time");
         }
         if frame.cause() >= seq || frame.settings() >= seq {
             return differs(seq, "it names a later record, or itself, as its cause or its settings");
@@ -201,11 +202,12 @@ impl Check {
         if frame.decides() && matches!(frame.body, FrameBody::Withheld(_)) {
             return differs(seq, "it decides, and what it says was taken out");
         }
+        let alone = frame.following() == 0 && self.last.as_ref().is_none_or(|last| last.following == 0);
         let now = Last {
             seq,
             reaction: frame.reaction(),
             following: frame.following(),
-            shared: [&frame.header[6..10], &frame.header[32..48], &frame.header[56..]].concat(),
+            shared: if alone { Vec::new() } else { [&frame.header[6..10], &frame.header[32..48], &frame.header[56..]].concat() },
         };
         match self.last.as_ref().filter(|last| last.following > 0) {
             Some(last) if seq.0 - last.seq.0 != 1 || now.following != last.following - 1 || now.shared != last.shared => {

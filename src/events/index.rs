@@ -35,17 +35,18 @@ impl Index {
         self.subjects.get(subject).map_or(i64::MIN, |entry| entry.time_us)
     }
 
-    /// Takes a record that is in the block of that key; records come in order.
-    pub(super) fn add(&mut self, subject: &str, (subject_seq, time_us): (u64, i64), block: Seq) {
+    /// Takes a record that is in the block of that key, with its subject seq and time; records come in order. Gives those of the
+    /// subject's record before it.
+    pub(super) fn add(&mut self, subject: &str, (last, time_us): (u64, i64), block: Seq) -> (u64, i64) {
         self.records += 1;
-        if let Some(entry) = self.subjects.get_mut(subject) {
-            (entry.last, entry.time_us) = (subject_seq, time_us);
-            if entry.blocks.last() != Some(&block) {
-                entry.blocks.push(block);
-            }
-        } else {
-            self.subjects.insert(subject.to_owned(), Entry { last: subject_seq, time_us, blocks: vec![block] });
+        let Some(entry) = self.subjects.get_mut(subject) else {
+            self.subjects.insert(subject.to_owned(), Entry { last, time_us, blocks: vec![block] });
+            return (0, i64::MIN);
+        };
+        if entry.blocks.last() != Some(&block) {
+            entry.blocks.push(block);
         }
+        (std::mem::replace(&mut entry.last, last), std::mem::replace(&mut entry.time_us, time_us))
     }
 
     /// A new log id begins: every subject counts from 1 again.

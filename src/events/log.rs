@@ -71,8 +71,8 @@ pub enum Refused {
         /// How long it may be.
         max: usize,
     },
-    /// An event names a later one, or itself, as its cause.
-    #[error("event {0} is not after its cause")]
+    /// An event names a later one, or itself, as its cause or its settings.
+    #[error("event {0} is not after its cause, or not after its settings")]
     Cause(usize),
     /// The subject does not read as it is written.
     #[error("the subject is no subject")]

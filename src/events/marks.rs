@@ -19,6 +19,9 @@ pub const CEILING_AHEAD: u64 = 65_536;
 /// No log comes this far; a number at or above it was not written by one, and has no room for the numbers after it.
 pub const SEQ_END: u64 = 1 << 62;
 
+/// No clock shows this, microseconds from 1970 either way (146,000 years): what is beyond it has no room for a deadline.
+pub const TIME_END_US: u64 = 1 << 62;
+
 const MAGIC: [u8; 4] = *b"whmk";
 const VERSION: u8 = 1;
 const CEILING: u8 = 1;
@@ -155,8 +158,8 @@ fn read_slot(slot: &[u8]) -> Option<(u64, Content)> {
         return None;
     }
     let log = LogId(fixed[24..40].try_into().ok()?);
-    let seq = Seq(number(40)?);
-    if seq.0 >= SEQ_END {
+    let (generation, seq) = (number(16)?, Seq(number(40)?));
+    if seq.0 >= SEQ_END || generation >= SEQ_END || (what == MARK && size > seq.0) {
         return None;
     }
     let content = match what {
@@ -167,7 +170,7 @@ fn read_slot(slot: &[u8]) -> Option<(u64, Content)> {
         }
         _ => return None,
     };
-    Some((number(16)?, content))
+    Some((generation, content))
 }
 
 #[cfg(test)]

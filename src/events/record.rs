@@ -168,7 +168,8 @@ impl Kind {
     /// The kind of a header's number; `None` when this build does not know it.
     #[must_use]
     pub fn from_number(number: u16) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.number() == number)
+        let at = Self::ALL.binary_search_by_key(&(number & !DECIDES), |kind| *kind as u16).ok()?;
+        Self::ALL.get(at).copied().filter(|kind| kind.number() == number)
     }
 
     /// The kind of a name as shown.
@@ -244,4 +245,19 @@ pub struct Reaction {
     pub settings: Seq,
     /// Its events: inputs first, then decisions.
     pub drafts: Vec<Draft>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_found_by_its_number_alone() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_number(kind.number()), Some(*kind));
+            assert_eq!(Kind::from_number(kind.number() ^ DECIDES), None);
+        }
+        assert!(Kind::ALL.is_sorted_by_key(|kind| *kind as u16), "it is searched by halves");
+        assert_eq!([0, 9_999, u16::MAX].map(Kind::from_number), [None; 3]);
+    }
 }

@@ -10,7 +10,7 @@ use super::frame::{Frame, FrameBody, FrameError};
 use super::index::Index;
 use super::kinds::daemon::FormerLog;
 use super::log::Found;
-use super::marks::{CEILING_AHEAD, Mark, Marks, SEQ_END};
+use super::marks::{CEILING_AHEAD, Mark, Marks, SEQ_END, TIME_END_US};
 use super::record::{Event, Kind};
 use super::store::Store;
 use super::stored::Fault;
@@ -185,17 +185,18 @@ impl Walk {
     }
 
     fn record(&mut self, block: Seq, seq: Seq, frame: &Frame<'_>) {
-        let last = self.index.last(frame.subject);
+        let (last, time_us) = self.index.add(frame.subject, (frame.subject_seq(), frame.time_us()), block);
         if frame.seq() != seq {
             self.damaged(seq, Fault::Misplaced(frame.seq()));
         } else if frame.subject_seq() != last.saturating_add(1) {
             self.damaged(seq, format_args!("it is number {} of its subject, after {last}", frame.subject_seq()));
-        } else if frame.time_us() < self.index.time_us(frame.subject) {
+        } else if frame.time_us() < time_us {
             self.damaged(seq, "its time is before the last record of its subject");
+        } else if frame.time_us().unsigned_abs() >= TIME_END_US {
+            self.damaged(seq, "no clock shows its time");
         } else if frame.decides() && matches!(frame.body, FrameBody::Withheld(_)) {
             self.damaged(seq, "it decides, and what it says was taken out");
         }
-        self.index.add(frame.subject, (frame.subject_seq(), frame.time_us()), block);
         self.time_us = self.time_us.max(frame.time_us());
         self.last_following = frame.following();
         let kind = Kind::from_number(frame.kind());

@@ -60,7 +60,7 @@ impl SledLog {
         make_folder(dir).map_err(engine::open_error)?;
         close_to_others(dir).map_err(engine::open_error)?;
         let lock = lock(dir)?;
-        let store = SledStore::open(dir, lock, options.extra_sync, collect_every_ms)?;
+        let store = SledStore::open(dir, lock, Access::Writing { extra_sync: options.extra_sync }, collect_every_ms)?;
         let (engine, opened) = Engine::open(store, clock, entropy, options)?;
         Ok((Self(engine), opened))
     }
@@ -75,7 +75,7 @@ impl SledLog {
             return Err(OpenError::Missing);
         }
         let lock = lock(dir)?;
-        let reader = engine::open_for_reading(SledStore::open(dir, lock, true, COLLECT_EVERY_MS)?)?;
+        let reader = engine::open_for_reading(SledStore::open(dir, lock, Access::Reading, COLLECT_EVERY_MS)?)?;
         Ok(reader)
     }
 }
@@ -176,11 +176,21 @@ fn remove_unfinished_snapshots(store: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// What a store is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Reading alone: a marks file that is missing or cut stays so.
+    Reading,
+    /// Appending too; whether its data file is synced after sled's flush.
+    Writing { extra_sync: bool },
+}
+
 struct SledStore {
     db: sled::Db,
     /// sled's data file by a descriptor of our own: what is synced before anything is acknowledged.
     data: File,
-    marks: File,
+    /// `None` only when it is opened for reading and there is none.
+    marks: Option<File>,
     blobs: std::path::PathBuf,
     extra_sync: bool,
     /// Held as long as the store is open; released after it, because fields are dropped in order.
@@ -188,7 +198,7 @@ struct SledStore {
 }
 
 impl SledStore {
-    fn open(dir: &Path, lock: File, extra_sync: bool, collect_every_ms: u64) -> Result<Self, OpenError> {
+    fn open(dir: &Path, lock: File, access: Access, collect_every_ms: u64) -> Result<Self, OpenError> {
         let path = dir.join("store");
         let conf = path.join("conf");
         repair_conf(&conf).and_then(|()| remove_unfinished_snapshots(&path)).map_err(engine::open_error)?;
@@ -196,11 +206,18 @@ impl SledStore {
         let config = sled::Config::new().path(&path).segment_size(SEGMENT).cache_capacity(CACHE);
         let config = config.flush_every_ms(Some(collect_every_ms));
         let db = config.open().map_err(|error| engine::open_error(from_sled(error)))?;
-        Self::beside(dir, &path, db, lock, extra_sync).map_err(engine::open_error)
+        Self::beside(dir, &path, db, lock, access).map_err(engine::open_error)
     }
 
-    fn beside(dir: &Path, path: &Path, db: sled::Db, lock: File, extra_sync: bool) -> io::Result<Self> {
+    fn beside(dir: &Path, path: &Path, db: sled::Db, lock: File, access: Access) -> io::Result<Self> {
         let data = File::open(path.join("db"))?;
+        let Access::Writing { extra_sync } = access else {
+            let marks = match File::open(dir.join("marks")) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                marks => Some(marks?),
+            };
+            return Ok(Self { db, data, marks, blobs: path.join("blobs"), extra_sync: false, _lock: lock });
+        };
         let marks = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("marks"))?;
         let length = usize::try_from(marks.metadata()?.len()).unwrap_or(marks::FILE);
         if length < marks::FILE {
@@ -213,7 +230,13 @@ impl SledStore {
         sync_path(path)?;
         sync_path(dir)?;
         sync_path(parent(dir))?;
-        Ok(Self { db, data, marks, blobs: path.join("blobs"), extra_sync, _lock: lock })
+        Ok(Self { db, data, marks: Some(marks), blobs: path.join("blobs"), extra_sync, _lock: lock })
+    }
+}
+
+impl SledStore {
+    fn marks_file(&self) -> io::Result<&File> {
+        self.marks.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 }
 
@@ -270,16 +293,17 @@ impl Store for SledStore {
 
     fn read_marks(&self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; marks::FILE];
-        self.marks.read_exact_at(&mut bytes, 0)?;
+        let length = self.marks.as_ref().map_or(Ok(0), |marks| marks.read_at(&mut bytes, 0))?;
+        bytes.truncate(length);
         Ok(bytes)
     }
 
     fn write_mark(&self, slot: &Slot) -> io::Result<()> {
-        self.marks.write_all_at(&slot.bytes, slot.offset)
+        self.marks_file()?.write_all_at(&slot.bytes, slot.offset)
     }
 
     fn sync_marks(&self) -> io::Result<()> {
-        self.marks.sync_data()
+        self.marks_file()?.sync_data()
     }
 
     fn needs_newer(&self) -> io::Result<bool> {
@@ -306,7 +330,8 @@ mod tests {
             SledLog::open(folder.path(), &Clock::simulated(1), Entropy::os(), &options).map(|(_, opened)| opened.head)
         };
         let put = |key: &[u8]| {
-            let store = SledStore::open(folder.path(), lock(folder.path())?, true, COLLECT_EVERY_MS)?;
+            let access = Access::Writing { extra_sync: true };
+            let store = SledStore::open(folder.path(), lock(folder.path())?, access, COLLECT_EVERY_MS)?;
             store.db.insert(key, &[1]).map_err(|error| engine::open_error(from_sled(error)))?;
             store.sync().map_err(engine::open_error)
         };

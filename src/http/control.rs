@@ -95,6 +95,8 @@ async fn readyz(State(control): State<Control>) -> Response {
 }
 
 async fn metrics(State(control): State<Control>) -> Response {
+    // Gauges of what is now are brought up to date by whoever looks.
+    (control.readiness)();
     ([(CONTENT_TYPE, crate::telemetry::METRICS_TYPE)], control.metrics.text()).into_response()
 }
 

@@ -136,6 +136,11 @@ async fn incarnations(
                 window.show(Err(why));
                 drop(incarnation.stop_and_keep("log_failed").await);
                 tries = 1;
+                tokio::select! {
+                    biased;
+                    _ = &mut stop => return Ok(()),
+                    () = tokio::time::sleep(AGAIN) => {}
+                }
             }
             Ended::PartFailed(why) => {
                 let _ = incarnation.stop("part_failed").await;

@@ -33,3 +33,8 @@ pub(in crate::actors) fn meet(app: &AppId, at: At) {
     });
     assert!(!met, "poisoned");
 }
+
+/// Takes all of it back.
+pub(super) fn clear() {
+    POISON.with_borrow_mut(Vec::clear);
+}

@@ -88,6 +88,7 @@ fn incarnation_started(app: &mut App, started: &IncarnationStarted) {
     app.listed = None;
     app.confirmed = false;
     app.quarantined = false;
+    app.nodes.clear();
     steps::forget_withheld(app);
     for host in app.hosts.values_mut() {
         // A tail that nobody reads any more is asked for again.

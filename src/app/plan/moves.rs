@@ -171,10 +171,11 @@ impl Planner<'_> {
 
     /// The verdict that this very pass reached of a host.
     pub(super) fn just_reached(&self, name: &HostName) -> Option<Verdict> {
-        self.decisions.iter().rev().find_map(|draft| match &draft.event {
-            Event::VerdictReached(reached) if reached.host == *name => Some(reached.verdict),
-            _ => None,
-        })
+        let verdicts = self.decisions.iter().rev().filter_map(|draft| {
+            let Event::VerdictReached(reached) = &draft.event else { return None };
+            Some(reached)
+        });
+        verdicts.filter(|reached| reached.host == *name).map(|reached| reached.verdict).next()
     }
 
     fn delete(&mut self, name: &HostName, pod: &Pod, purpose: Purpose, rule: &str, cause: Seq) {

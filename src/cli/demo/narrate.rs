@@ -94,6 +94,7 @@ impl Narrator {
         )
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of the closed list of kinds the other ones are no story")]
     fn sentence(&mut self, event: &Event) -> Option<String> {
         Some(match event {
             Event::IncarnationStarted(started) if started.number == 1 => "the daemon starts on an empty log".to_owned(),
@@ -110,10 +111,10 @@ impl Narrator {
             Event::PodSeen(seen) => self.stage(seen)?,
             Event::PodEnded(ended) => ended_words(ended),
             Event::StepIssued(issued) => step_words(&issued.step, issued.purpose),
-            Event::StepSettled(settled) => match settled.outcome {
-                Outcome::Done | Outcome::AlreadySo | Outcome::Gone => return None,
-                outcome => format!("step {} came to: {outcome:?}", settled.step),
-            },
+            Event::StepSettled(settled) => {
+                let expected = matches!(settled.outcome, Outcome::Done | Outcome::AlreadySo | Outcome::Gone);
+                return (!expected).then(|| format!("step {} came to: {:?}", settled.step, settled.outcome));
+            }
             Event::StepRevoked(revoked) => format!("step {} is asked back ({})", revoked.step, revoked.rule),
             Event::VerdictReached(reached) => match reached.verdict {
                 Verdict::Live => format!("{} serves: the gateway is asked to make it live", reached.host),
@@ -151,7 +152,12 @@ fn ended_words(ended: &PodEnded) -> String {
         EndCause::DeletedByUs => return format!("{} is gone, as we asked", ended.host),
         EndCause::DeletedByOther => "was deleted by somebody else".to_owned(),
         EndCause::Vanished => "vanished while nobody watched".to_owned(),
-        other => format!("ended: {other:?}"),
+        other @ (EndCause::Preempted
+        | EndCause::NodeLost
+        | EndCause::NodeShutdown
+        | EndCause::NodeRefused
+        | EndCause::Stuck(_)
+        | EndCause::NeverStarted(_)) => format!("ended: {other:?}"),
     };
     format!("{} {what}{counted}", ended.host)
 }

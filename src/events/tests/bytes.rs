@@ -77,7 +77,7 @@ proptest! {
     fn no_changed_payload_panics(kind in 0..Kind::ALL.len(), at in any::<prop::sample::Index>(), changes in prop::collection::vec(any::<u8>(), 1..9)) {
         for event in samples::events(Kind::ALL[kind]) {
             let mut bytes = codec::encode(&event).expect("a sample is small");
-            let at = at.index(bytes.len());
+            let at = at.index(bytes.len() + 1);
             bytes.splice(at..(at + changes.len()).min(bytes.len()), changes.clone());
             let _ = codec::decode(Kind::ALL[kind], 1, &bytes);
         }

@@ -235,6 +235,25 @@ fn a_folder_has_one_owner_and_is_nobody_elses() {
 }
 
 #[test]
+fn reading_leaves_the_marks_as_they_are() {
+    let world = OnDisk::new();
+    let (mut log, _) = world.open();
+    append(&mut *log);
+    // Not closed: what is read is what a crash left.
+    drop(log);
+    let path = world.path().join("marks");
+    let marks = fs::read(&path).expect("there");
+    assert_eq!(sound(&*world.read().expect("opens for reading")).marked, Some(Seq(2)));
+    assert_eq!(fs::read(&path).expect("there"), marks);
+    fs::write(&path, &marks[..100]).expect("written");
+    assert_eq!(sound(&*world.read().expect("opens for reading")).marked, None);
+    assert_eq!(fs::metadata(&path).expect("there").len(), 100);
+    fs::remove_file(&path).expect("removed");
+    assert_eq!(sound(&*world.read().expect("opens for reading")).marked, None);
+    assert!(!path.exists());
+}
+
+#[test]
 fn a_torn_conf_is_replaced() {
     let world = OnDisk::new();
     let (mut log, first) = world.open();

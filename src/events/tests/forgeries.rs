@@ -73,14 +73,15 @@ fn what_is_forged_is_seen() {
     type Change = fn(&mut Forged);
     let (_, second) = two_logs();
     let same: fn(LogId) -> LogId = |log| log;
-    let changes: [(&str, fn(LogId) -> LogId, Change, Seq); 8] = [
+    let changes: [(&str, fn(LogId) -> LogId, Change, Seq); 9] = [
         ("nothing", same, |_| {}, Seq::NONE),
         ("a record of the log before", same, |forged| forged.payload[0] ^= u8::from(forged.header.seq == Seq(3)), second),
         ("a log under another name", |log| LogId(log.0.map(|byte| byte ^ 1)), |_| {}, Seq(1)),
         ("a deciding record without its payload", same, |forged| forged.withheld = forged.header.seq == Seq(2), Seq(2)),
         ("a cause that is later", same, |forged| forged.header.cause.0 += 9 * u64::from(forged.header.seq == Seq(3)), Seq(3)),
         ("settings that are later", same, |forged| forged.header.settings.0 += 9 * u64::from(forged.header.seq == Seq(4)), Seq(4)),
-        ("a time that runs back", same, |forged| forged.header.time_us -= i64::from(forged.header.seq.0 > 5), Seq::NONE),
+        ("a time that runs back", same, |forged| forged.header.time_us -= i64::from(forged.header.seq > Seq(5)), Seq::NONE),
+        ("a time that no clock shows", same, |forged| forged.header.time_us |= i64::from(forged.header.seq == Seq(4)) << 62, Seq(4)),
         (
             "a log that begins with something else",
             same,

@@ -121,17 +121,17 @@ fn blocks_and_marks_are_encoded_as_they_always_were() {
     }
     let bytes = block.finish();
     let read = Block::read(&bytes).expect("sound");
-    assert_eq!((read.head, read.count(), read.last()), (first, 4, Seq(70_004)));
-    let next = BlockHead { log: first.log, first: Seq(70_005), previous: Seq(70_004), before: tree.head() };
+    assert_eq!((read.head, read.count(), read.last()), (first, 5, Seq(70_005)));
+    let next = BlockHead { log: first.log, first: Seq(70_006), previous: Seq(70_005), before: tree.head() };
     let mut block = BlockWriter::new(next);
-    let (frame, leaf) = encoded(&samples::text(3), 4);
+    let (frame, leaf) = encoded(&samples::text(3), 5);
     block.push(&frame);
     tree.push(leaf);
     compare("block", &[format!("0 {}", hex(&bytes)), format!("1 {}", hex(&block.finish()))]);
 
     let mut marks = Marks::default();
     let ceiling = marks.set_ceiling(Ceiling { log: first.log, seq: Seq(135_537) });
-    let mark = marks.set_mark(Mark { log: first.log, last: Seq(70_005), clean: true, tree });
+    let mark = marks.set_mark(Mark { log: first.log, last: Seq(70_006), clean: true, tree });
     compare("marks", &[ceiling, mark].map(|slot| format!("{} {}", slot.offset, hex(&slot.bytes))));
     assert!(unhex(&hex(&bytes)).is_some());
 }

@@ -1,0 +1,174 @@
+//! A running incarnation, as the rest of the program holds it: begins, is looked at, ends in order or at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorRef};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::cluster::ClusterHandle;
+use super::committer::Committer;
+use super::health::Health;
+use super::registry::Registry;
+use super::start::Arguments;
+use super::supervisor::{Order, Supervisor};
+use super::wheel::Wheel;
+use crate::app::rules::Rules;
+use crate::app::state::App;
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::events::kinds::daemon::IncarnationStopped;
+use crate::events::log::LogReader;
+use crate::events::record::{Draft, Event, Reaction};
+use crate::gateway::{Gateway, SourceStore};
+use crate::ids::{AppId, Seq, Subject, Word};
+use crate::kube::perform::Cluster;
+use crate::telemetry::Metrics;
+
+/// How long the supervisor may take to stop what brings new facts.
+const STOP_SOURCES_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long the subjects may take to record what came back.
+const SETTLE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Everything an incarnation is made of.
+pub struct Parts {
+    /// The settings.
+    pub settings: Settings,
+    /// Log time.
+    pub clock: Clock,
+    /// Counters.
+    pub metrics: Metrics,
+    /// The log's writer.
+    pub committer: Committer,
+    /// The log's reader.
+    pub reader: Arc<dyn LogReader>,
+    /// The log's failure, when it comes.
+    pub log_failure: tokio::sync::watch::Receiver<Option<String>>,
+    /// What the replay gave.
+    pub states: BTreeMap<AppId, App>,
+    /// The apps among them whose log cannot be folded: shown, not acted on.
+    pub broken: BTreeSet<AppId>,
+    /// What each subject learns first.
+    pub started: Event,
+    /// The record of the settings in force.
+    pub settings_seq: Seq,
+    /// The cluster's edge.
+    pub cluster: Cluster,
+    /// The gateway.
+    pub gateway: Arc<dyn Gateway>,
+    /// The packages.
+    pub sources: SourceStore,
+    /// Keys digests of environments.
+    pub digest_key: [u8; 32],
+}
+
+/// Why an incarnation ended by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// The log takes no more appends.
+    LogFailed(String),
+    /// A part that everything needs failed.
+    PartFailed(String),
+}
+
+/// A running incarnation.
+pub struct Daemon {
+    registry: Registry,
+    health: Health,
+    committer: Committer,
+    cluster: ClusterHandle,
+    supervisor: ActorRef<Order>,
+    supervising: JoinHandle<()>,
+    ended: oneshot::Receiver<Ended>,
+    daemon: Subject,
+    clock: Clock,
+    settings_seq: Seq,
+}
+
+impl Daemon {
+    /// Starts everything; nothing is planned before the cluster is listed.
+    ///
+    /// # Errors
+    /// When an actor does not start.
+    pub async fn start(parts: Parts) -> Result<Self, String> {
+        let wheel = Wheel::default();
+        let (asking, to_activate) = mpsc::unbounded_channel();
+        let mut parts = parts;
+        let states = std::mem::take(&mut parts.states);
+        let registry = Registry::new(states, &parts.broken, parts.started.clone(), &parts.settings.limits, wheel.clone(), asking);
+        let health = Health::default();
+        let (ending, ended) = oneshot::channel();
+        let (handing, handed) = oneshot::channel();
+        let daemon = daemon_subject(&parts.settings);
+        let (committer, clock, settings_seq) = (parts.committer.clone(), parts.clock.clone(), parts.settings_seq);
+        let arguments =
+            Arguments { parts, registry: registry.clone(), wheel, health: health.clone(), to_activate, ended: ending, handle: handing };
+        let started = Actor::spawn(None, Supervisor, arguments).await;
+        let (supervisor, supervising) = started.map_err(|error| error.to_string())?;
+        let cluster = handed.await.map_err(|_| "the cluster actor did not start".to_owned())?;
+        Ok(Self { registry, health, committer, cluster, supervisor, supervising, ended, daemon, clock, settings_seq })
+    }
+
+    /// The subjects.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// How it is.
+    #[must_use]
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Waits until it ends by itself.
+    pub async fn ended(&mut self) -> Ended {
+        (&mut self.ended).await.unwrap_or_else(|_| Ended::PartFailed("the supervisor is gone".to_owned()))
+    }
+
+    /// Ends at once, in the middle of whatever goes on.
+    pub async fn kill(self) {
+        self.registry.close();
+        self.supervisor.kill();
+        let _ = self.supervising.await;
+    }
+
+    /// Ends in order: takes in nothing more, lets what is under way come back and be recorded, then stops every actor.
+    pub async fn stop(self, reason: &str) {
+        let _ = self.supervisor.call(Order::StopSources, Some(STOP_SOURCES_LIMIT)).await;
+        self.cluster.drain().await;
+        self.registry.settle_down();
+        let settled = async {
+            // Without a log nothing settles any more.
+            while self.registry.busy() > 0 && self.health.vitals().log_failed.is_none() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        if tokio::time::timeout(SETTLE_LIMIT, settled).await.is_err() {
+            tracing::warn!(subjects = self.registry.busy(), "what came in last is not recorded: the next start finds it again");
+        }
+        self.registry.close();
+        let stopped = Event::IncarnationStopped(IncarnationStopped { reason: Word::new(reason) });
+        let reaction = Reaction {
+            subject: self.daemon,
+            time_us: self.clock.now_us(),
+            rules: Rules::CURRENT.number(),
+            settings: self.settings_seq,
+            drafts: vec![Draft::input(stopped)],
+        };
+        if let Err(error) = self.committer.append(reaction).await {
+            tracing::warn!(%error, "the end of this incarnation is not recorded");
+        }
+        self.supervisor.stop(None);
+        let _ = self.supervising.await;
+    }
+}
+
+/// The subject of the daemon's own records.
+#[must_use]
+pub(crate) fn daemon_subject(settings: &Settings) -> Subject {
+    Subject::Daemon(settings.instance().to_owned())
+}

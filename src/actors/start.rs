@@ -1,0 +1,187 @@
+//! Joins the parts of an incarnation: makes the actors and the tasks beside them, and hands each what it works with.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::beat::{BeatActor, BeatParts};
+use super::cluster::{ClusterActor, ClusterHandle};
+use super::committer::Committer;
+use super::daemon::{Ended, Parts, daemon_subject};
+use super::health::Health;
+use super::perform::Performer;
+use super::registry::Registry;
+use super::reports::Reports;
+use super::subject::Shared;
+use super::supervisor::{Order, State};
+use super::watcher::{WatchActor, WatchParts};
+use super::wheel::Wheel;
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::events::kinds::daemon::PlanSettings;
+use crate::events::log::LogReader;
+use crate::gateway::Outbox;
+use crate::ids::{AppId, Seq};
+use crate::kube::decode::{Nodes, Pods};
+use crate::kube::throttle::Limits;
+use crate::kube::watch::{Watch, WatchLimits};
+
+/// What the supervisor begins with.
+pub(super) struct Arguments {
+    pub(super) parts: Parts,
+    pub(super) registry: Registry,
+    pub(super) wheel: Wheel,
+    pub(super) health: Health,
+    pub(super) to_activate: mpsc::UnboundedReceiver<AppId>,
+    pub(super) ended: oneshot::Sender<Ended>,
+    pub(super) handle: oneshot::Sender<ClusterHandle>,
+}
+
+/// Starts everything; the watch and the beat last.
+pub(super) async fn start(myself: &ActorRef<Order>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
+    let Arguments { parts, registry, wheel, health, to_activate, ended, handle } = arguments;
+    let Parts { settings, clock, metrics, committer, reader, log_failure, settings_seq, cluster, gateway, sources, digest_key, .. } = parts;
+    let performer = Arc::new(Performer::new(cluster, gateway, sources, digest_key));
+    let limits = Limits {
+        per_s: settings.kubernetes.calls_per_s,
+        burst: settings.kubernetes.burst,
+        in_flight: settings.kubernetes.in_flight,
+        queue: settings.kubernetes.queue,
+    };
+    let arguments = (limits, Arc::clone(&performer), registry.clone(), clock.clone(), metrics.clone());
+    let (actor, _) = Actor::spawn_linked(None, ClusterActor, arguments, myself.get_cell()).await?;
+    let mut running = BTreeMap::from([(actor.get_id(), "the cluster actor")]);
+    let cluster = ClusterHandle::new(actor, clock.clone());
+    let _ = handle.send(cluster.clone());
+    let reports = Reports::new(Outbox::new(&settings.gateway.runner, settings.gateway.beat_ms), Arc::clone(&reader));
+    for (app, state) in registry.states() {
+        reports.state(&app, &state);
+    }
+    let plan = Arc::new(PlanSettings::from(&settings.plan));
+    let shared = Shared {
+        registry: registry.clone(),
+        committer: committer.clone(),
+        cluster,
+        reports: reports.clone(),
+        clock: clock.clone(),
+        metrics,
+        log: reader.id(),
+        settings: Arc::clone(&plan),
+        settings_seq,
+    };
+    let watch = watch_parts(&settings, &performer, &registry, &committer, &health, &clock, settings_seq, &reader);
+    let (watch, _) = Actor::spawn_linked(None, WatchActor, watch, myself.get_cell()).await?;
+    running.insert(watch.get_id(), "the watch");
+    let beat = BeatParts {
+        registry: registry.clone(),
+        performer,
+        reports,
+        health: health.clone(),
+        clock: clock.clone(),
+        settings: plan,
+        world: settings.world.clone(),
+        beat_ms: settings.gateway.beat_ms,
+        apps_max: settings.limits.apps as usize,
+    };
+    let (beat, _) = Actor::spawn_linked(None, BeatActor, beat, myself.get_cell()).await?;
+    running.insert(beat.get_id(), "the gateway's beat");
+    let sources = vec![watch.get_cell(), beat.get_cell()];
+    let tasks = tasks(myself, registry, wheel, clock, to_activate, log_failure, health);
+    Ok(State { shared, reader, subjects: BTreeMap::new(), parts: running, sources, ended: Some(ended), tasks })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the one place that joins these parts")]
+fn watch_parts(
+    settings: &Settings,
+    performer: &Arc<Performer>,
+    registry: &Registry,
+    committer: &Committer,
+    health: &Health,
+    clock: &Clock,
+    settings_seq: Seq,
+    reader: &Arc<dyn LogReader>,
+) -> WatchParts {
+    let cluster = &performer.cluster;
+    let scheme = cluster.template().scheme.clone();
+    let id = reader.id();
+    let jitter = u64::from_le_bytes(std::array::from_fn(|at| id.0[at]));
+    let limits = WatchLimits::new(&settings.kubernetes, jitter);
+    WatchParts {
+        registry: registry.clone(),
+        performer: Arc::clone(performer),
+        committer: committer.clone(),
+        health: health.clone(),
+        clock: clock.clone(),
+        daemon: daemon_subject(settings),
+        settings_seq,
+        pods: Watch {
+            client: cluster.client().clone(),
+            path: format!("/api/v1/namespaces/{}/pods", cluster.namespace()),
+            selector: scheme.selector(),
+            decode: Pods(scheme),
+            limits,
+            clock: clock.clone(),
+        },
+        nodes: Watch {
+            client: cluster.client().clone(),
+            path: "/api/v1/nodes".to_owned(),
+            selector: String::new(),
+            decode: Nodes,
+            limits,
+            clock: clock.clone(),
+        },
+    }
+}
+
+/// What is no actor: forwarding who needs one, the timer of all subjects, the log's failure. They end with the supervisor, and
+/// nothing goes on when one of them ends before.
+fn tasks(
+    myself: &ActorRef<Order>,
+    registry: Registry,
+    wheel: Wheel,
+    clock: Clock,
+    mut to_activate: mpsc::UnboundedReceiver<AppId>,
+    mut log_failure: tokio::sync::watch::Receiver<Option<String>>,
+    health: Health,
+) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    let supervisor = myself.clone();
+    watch_over(&mut tasks, myself, "the activation of subjects", async move {
+        while let Some(app) = to_activate.recv().await {
+            if supervisor.cast(Order::Activate(app)).is_err() {
+                return;
+            }
+        }
+    });
+    watch_over(&mut tasks, myself, "the timer of subjects", async move {
+        loop {
+            let app = wheel.due(&clock).await;
+            registry.nudge(&app);
+        }
+    });
+    let supervisor = myself.clone();
+    watch_over(&mut tasks, myself, "the watch over the log", async move {
+        let why = match log_failure.wait_for(Option::is_some).await {
+            Ok(why) => why.clone().unwrap_or_default(),
+            // It ends after all its users, unless it panicked.
+            Err(_) => "the committer is gone".to_owned(),
+        };
+        health.note(|vitals| vitals.log_failed = Some(why.clone()));
+        let _ = supervisor.cast(Order::LogFailed(why));
+    });
+    tasks
+}
+
+fn watch_over(tasks: &mut JoinSet<()>, supervisor: &ActorRef<Order>, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+    let supervisor = supervisor.clone();
+    tasks.spawn(async move {
+        let _ = AssertUnwindSafe(task).catch_unwind().await;
+        let _ = supervisor.cast(Order::TaskEnded(name));
+    });
+}
