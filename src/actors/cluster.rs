@@ -271,11 +271,12 @@ impl ClusterState {
             }
         }
         self.queue.done(entry.id);
-        let outcome = match tried.answer.outcome() {
-            Outcome::Unsent if entry.work.doubtful => Outcome::Unknown,
-            Outcome::Unsent if self.revoked.contains(&seq) => Outcome::Revoked,
-            outcome => outcome,
-        };
+        let mut outcome = tried.answer.outcome();
+        if outcome == Outcome::Unsent && entry.work.doubtful {
+            outcome = Outcome::Unknown;
+        } else if outcome == Outcome::Unsent && self.revoked.contains(&seq) {
+            outcome = Outcome::Revoked;
+        }
         self.settle(&entry.work, outcome, Some(tried));
     }
 

@@ -191,11 +191,12 @@ impl Performer {
         let policy = self.cluster.ensure_policy(order.step, order.attempts).await;
         if !matches!(policy.answer, Answer::Done | Answer::AlreadySo) {
             // Whatever became of the policy, the pod was not sent.
-            let answer = match policy.answer {
-                Answer::RetryLater { after_us, slow_down, .. } => Answer::RetryLater { after_us, slow_down, doubtful: false },
-                Answer::Unknown => Answer::AGAIN,
-                ref other => other.clone(),
-            };
+            let mut answer = policy.answer.clone();
+            if let Answer::RetryLater { doubtful, .. } = &mut answer {
+                *doubtful = false;
+            } else if answer == Answer::Unknown {
+                answer = Answer::AGAIN;
+            }
             return Tried { answer, object: None, ..Tried::of(policy, &work.app) };
         }
         order.attempts = policy.attempts;

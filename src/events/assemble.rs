@@ -40,8 +40,11 @@ pub(super) struct Commit {
     /// Where the record after it goes.
     pub(super) after: Position,
     /// For each reaction its subject and time, and for each of its records the subject seq and the block.
-    pub(super) indexed: Vec<(String, i64, Vec<(u64, Seq)>)>,
+    pub(super) indexed: Vec<Indexed>,
 }
+
+/// A reaction's subject and time, and for each of its records the subject seq and the block.
+pub(super) type Indexed = (String, i64, Vec<(u64, Seq)>);
 
 /// Makes the blocks of one commit.
 ///

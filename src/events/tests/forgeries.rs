@@ -71,9 +71,10 @@ fn difference(world: &InMemory) -> Option<(Seq, String)> {
 #[test]
 fn what_is_forged_is_seen() {
     type Change = fn(&mut Forged);
+    type Named = fn(LogId) -> LogId;
     let (_, second) = two_logs();
-    let same: fn(LogId) -> LogId = |log| log;
-    let changes: [(&str, fn(LogId) -> LogId, Change, Seq); 9] = [
+    let same: Named = |log| log;
+    let changes: [(&str, Named, Change, Seq); 9] = [
         ("nothing", same, |_| {}, Seq::NONE),
         ("a record of the log before", same, |forged| forged.payload[0] ^= u8::from(forged.header.seq == Seq(3)), second),
         ("a log under another name", |log| LogId(log.0.map(|byte| byte ^ 1)), |_| {}, Seq(1)),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The binary under test.
 pub(super) const WHARF: &str = env!("CARGO_BIN_EXE_wharf");
@@ -47,7 +47,7 @@ impl Daemon {
     pub(super) fn terminate(mut self) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
-        let begun = Instant::now();
+        let begun = wharfinger::clock::now();
         let status = loop {
             match self.child.try_wait().expect("it can be waited for") {
                 Some(status) => break status,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use wharfinger::clock::Clock;
@@ -207,7 +207,7 @@ impl Stage {
         self.daemon.as_mut().expect("a daemon runs").must_run();
         let stage: &'a Self = self;
         async move {
-            let begun = Instant::now();
+            let begun = wharfinger::clock::now();
             while !holds(stage).await {
                 if begun.elapsed() > LIMIT {
                     panic!("{caller}: waited for \"{what}\" in vain; reported: {:?}\n{}", stage.gateway.reported(), stage.evidence());
