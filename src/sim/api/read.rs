@@ -34,10 +34,7 @@ impl Inner {
 
     pub(super) fn list(&self, call: &Call, metadata_only: bool) -> Result<Answer, Refusal> {
         let selector = Selector::parse(call.parameter("labelSelector"), call.parameter("fieldSelector"))?;
-        let mut state = self.lock();
-        if call.parameter("resourceVersion").is_none() && call.parameter("continue").is_none() {
-            state.store.mark_complete(call.resource.plural);
-        }
+        let state = self.lock();
         let page = Page::read(call, &state.store)?;
         drop(state);
         let (kind, api_version) = list_head(call.resource, metadata_only);

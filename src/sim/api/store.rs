@@ -33,15 +33,13 @@ pub(super) struct Store {
     objects: BTreeMap<Key, Arc<Object>>,
     history: VecDeque<Arc<Change>>,
     history_max: usize,
-    /// Up to which revision each kind is known to be complete: its last change, or its last consistent list.
-    complete: BTreeMap<&'static str, u64>,
 }
 
 impl Store {
     /// Empty; the oldest changes beyond `history_max` are compacted away.
     #[must_use]
     pub(super) fn new(history_max: usize) -> Self {
-        Self { revision: 1, floor: 1, objects: BTreeMap::new(), history: VecDeque::new(), history_max, complete: BTreeMap::new() }
+        Self { revision: 1, floor: 1, objects: BTreeMap::new(), history: VecDeque::new(), history_max }
     }
 
     /// The newest revision.
@@ -54,17 +52,6 @@ impl Store {
     #[must_use]
     pub(super) fn floor(&self) -> u64 {
         self.floor
-    }
-
-    /// Up to which revision the watches of a kind can be told that they know everything.
-    #[must_use]
-    pub(super) fn complete(&self, plural: &str) -> u64 {
-        self.complete.get(plural).copied().unwrap_or(0)
-    }
-
-    /// A kind was read consistently: it is known to be complete up to now.
-    pub(super) fn mark_complete(&mut self, plural: &'static str) {
-        self.complete.insert(plural, self.revision);
     }
 
     /// One object.
@@ -140,7 +127,6 @@ impl Store {
 
     fn remember(&mut self, change: Change) -> Arc<Change> {
         let change = Arc::new(change);
-        self.mark_complete(change.key.0);
         self.history.push_back(change.clone());
         while self.history.len() > self.history_max {
             if let Some(oldest) = self.history.pop_front() {

@@ -218,13 +218,14 @@ impl Watch {
         self.bookmark = Some(next_bookmark(crate::clock::now(), self.ends));
         let Some(api) = self.api.upgrade() else { return };
         let mut state = api.lock();
-        // On a real cluster something always moves the version, the nodes' leases if nothing else: an idle watch is never silent.
+        // The real one sends no bookmark that is not newer than the watch's beginning. What moves there all the time, if nothing
+        // else, is the nodes' leases, and an etcd as kubeadm sets it up tells all watches of it every 5 s.
         state.store.skip(1);
         while let Ok(signal) = self.signals.try_recv() {
             self.on_signal(signal);
         }
-        let revision = state.store.complete(self.request.resource.plural);
-        // The real one sends no bookmark that is not newer than the watch's beginning: where nothing moves, a watch is silent.
+        let revision = state.store.revision();
+        // A watch from the future is silent until the present has caught up.
         if revision > self.request.from && self.fate == Fate::Open {
             self.lines.push_back(self.bookmark_line(revision, false));
         }

@@ -186,6 +186,8 @@ fn start_etcd(programs: &Path, folder: &Path) -> io::Result<Guarded> {
         "--log-level=warn".to_owned(),
         "--heartbeat-interval=20".to_owned(),
         "--election-timeout=100".to_owned(),
+        // As kubeadm sets it: bookmarks depend on it.
+        "--watch-progress-notify-interval=5s".to_owned(),
         format!("--listen-client-urls={}", etcd_url(folder)),
         "--advertise-client-urls=http://127.0.0.1:1".to_owned(),
         "--listen-peer-urls=http://127.0.0.1:0".to_owned(),
