@@ -114,7 +114,7 @@ fn blocks_and_marks_are_encoded_as_they_always_were() {
     let first =
         BlockHead { log: LogId([0xab; 16]), first: Seq(70_001), previous: Seq(300), before: TreeHead { size: 0, root: EMPTY_ROOT } };
     let mut block = BlockWriter::new(first);
-    for (number, event) in (0..).zip(samples::events(Kind::LogRestarted)) {
+    for (number, event) in (0..).zip(samples::events(Kind::LogRestarted).into_iter().take(4)) {
         let (frame, leaf) = encoded(&event, number);
         block.push(&frame);
         tree.push(leaf);
