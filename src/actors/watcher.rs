@@ -149,20 +149,21 @@ impl WatchState {
     /// Termination messages are free text: kept only redacted, so only while the environment is in memory.
     fn seen_pod(&self, app: &AppId, observation: Observation) -> SeenPod {
         let seen = observation.seen;
-        let environment = self.parts.performer.environment(app, &seen.host);
+        let of = |container: &str| TailOf { host: seen.host.clone(), uid: seen.uid.clone(), container: Word::new(container), ended: true };
         let words = observation.messages.into_iter().filter(|message| message.ended && !message.text.is_empty());
+        let words: Vec<(TailOf, String)> = words
+            .filter_map(|message| match message.of {
+                MessageOf::Install => Some((of(INSTALL), message.text)),
+                MessageOf::App => Some((of(APP), message.text)),
+                MessageOf::Pod | MessageOf::Scheduling => None,
+            })
+            .collect();
+        // Most observations say nothing in words: what redacts is made for those that do.
+        let environment = if words.is_empty() { None } else { self.parts.performer.environment(app, &seen.host) };
         let messages = environment.map_or_else(Vec::new, |environment| {
             let redactor = Redactor::new(&environment);
-            let of =
-                |container: &str| TailOf { host: seen.host.clone(), uid: seen.uid.clone(), container: Word::new(container), ended: true };
             let cut = Cut { begin: true, end: true };
-            words
-                .filter_map(|message| match message.of {
-                    MessageOf::Install => Some((of(INSTALL), redactor.redact(&message.text, cut))),
-                    MessageOf::App => Some((of(APP), redactor.redact(&message.text, cut))),
-                    MessageOf::Pod | MessageOf::Scheduling => None,
-                })
-                .collect()
+            words.into_iter().map(|(of, text)| (of, redactor.redact(&text, cut))).collect()
         });
         SeenPod { seen, messages }
     }

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 usage or unreadable input, 3 the other side or the disk refused or is not there.
 
+pub mod bench;
 pub mod config;
 pub mod demo;
 pub mod error;
@@ -40,6 +41,7 @@ enum Command {
     Status(status::Args),
     Verify(verify::Args),
     Plan(plan::Args),
+    Bench(bench::Args),
 }
 
 /// What the commands are for, in the order of the help. One that is not built in is not shown.
@@ -75,6 +77,7 @@ fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Status(args) => status::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     done.unwrap_or_else(|error| error.tell(cli.verbose))
 }

@@ -7,6 +7,8 @@ use super::object::Object;
 /// One answered (or faulted) request.
 #[derive(Debug, Clone)]
 pub struct Entry {
+    /// When it arrived, microseconds of the API server's clock.
+    pub asked_us: i64,
     /// When it was answered, microseconds of the API server's clock.
     pub time_us: i64,
     /// Whose client sent it.

@@ -26,6 +26,7 @@ impl ClusterApi {
     /// When a fault breaks the connection.
     pub async fn exchange(&self, user: &str, request: Request<Bytes>) -> io::Result<Response<ApiBody>> {
         let inner = &self.0;
+        let asked_us = inner.options.clock.now_us();
         let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         let audit_id = Some(text(AUDIT_ID)).filter(|id| !id.is_empty());
         let audit_id = audit_id.unwrap_or_else(|| stamps::uid(&inner.options.entropy));
@@ -37,7 +38,7 @@ impl ClusterApi {
             Ok(call) => call,
             Err(refusal) => return response(Err(refusal), &audit_id, whole),
         };
-        let mut entry = entry(user, &audit_id, &call, request.body());
+        let mut entry = Entry { asked_us, ..entry(user, &audit_id, &call, request.body()) };
         let met = inner.faults.take(user, &call, &entry.name);
         entry.fault = met.name;
         pause(met.delay).await;
@@ -141,6 +142,7 @@ fn entry(user: &str, audit_id: &str, call: &Call, body: &[u8]) -> Entry {
     };
     let named = body["metadata"]["name"].as_str().filter(|_| call.name.is_empty());
     Entry {
+        asked_us: 0,
         time_us: 0,
         user: user.to_owned(),
         verb: call.verb.as_str(),

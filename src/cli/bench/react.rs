@@ -1,0 +1,266 @@
+//! `wharf bench react`: the real daemon with its log on the disk to measure, against the embedded cluster, nodes and gateway.
+//!
+//! A change is a pod of a live host that is gone from one moment to the next; the write that it asks for is the first of its
+//! revival. The time is from just before the pod is taken away to the write's arrival at the embedded API server, so that the
+//! watch, the decoding and the request are in it.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::figures::{Figures, p50_p99_ms};
+use super::place::Place;
+use super::process::{Spent, resident_bytes};
+use super::rig::{By, Rig};
+use super::{Options, Size};
+use crate::app::plan::plan;
+use crate::app::rules::Rules;
+use crate::cli::error::CliError;
+use crate::cli::log::Format;
+use crate::cli::output;
+use crate::clock;
+use crate::config::Settings;
+use crate::events::kinds::daemon::PlanSettings;
+use crate::events::kinds::step::{Step, StepIssued};
+use crate::events::record::Event;
+use crate::events::stored::Body;
+use crate::ids::{HostName, Seq};
+use crate::sim::api::DAEMON;
+use crate::sim::node::Requests;
+use crate::telemetry;
+
+/// Between two changes: 200 a second.
+const EVERY: Duration = Duration::from_millis(5);
+/// Before a round: longer than the window in which a host that vanishes again has to wait.
+const PAUSE: Duration = Duration::from_millis(1_100);
+/// The seed's beat.
+const SEED_BEAT_MS: f64 = 5_000.0;
+/// Passes of the seed's way that are timed.
+const SEED_PASSES: u32 = 5;
+
+/// What it is told.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    options: Options,
+    /// How the daemon asks the embedded gateway
+    #[arg(long, value_enum, default_value = "process")]
+    gateway: By,
+}
+
+/// How much is measured.
+struct Amount {
+    apps: usize,
+    /// Every app's pod is taken away once a round.
+    rounds: usize,
+    idle: Duration,
+}
+
+impl Amount {
+    fn of(size: Size) -> Self {
+        match size {
+            Size::Small => Self { apps: 100, rounds: 5, idle: Duration::from_secs(6) },
+            Size::Full => Self { apps: 1_000, rounds: 3, idle: Duration::from_secs(60) },
+        }
+    }
+}
+
+/// Runs the measurement.
+pub(super) fn run(Args { options, gateway }: &Args) -> Result<ExitCode, CliError> {
+    let quiet = crate::config::Telemetry { filter: "error".to_owned(), ..crate::config::Telemetry::default() };
+    telemetry::start(&quiet, output::is_terminal()).map_err(|error| CliError::input(error.to_string(), ""))?;
+    let place = Place::new(options.dir.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CliError::refused("no runtime can be made", "free some threads or files").because(error))?;
+    let figures = runtime.block_on(measure(&Amount::of(options.size), &place, *gateway))?;
+    match options.format {
+        Format::Text => output::print(&figures.text())?,
+        Format::Json => {
+            let json = serde_json::to_string(&figures).map_err(std::io::Error::from)?;
+            output::print(&format!("{json}\n"))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn measure(amount: &Amount, place: &Place, gateway: By) -> Result<Figures, CliError> {
+    let mut rig = Rig::start(&place.dir, gateway).await?;
+    let empty = resident_bytes();
+    rig.bring_up(amount.apps).await?;
+    let idle = Idle::measure(&rig, amount.idle).await;
+    let full = resident_bytes();
+    let seed_pass_ms = seed_pass_ms(&rig).await?;
+    let changed = Changed::measure(&rig, amount.rounds).await?;
+    let read = Read::from(&rig, &changed)?;
+    let (p50_ms, p99_ms) = p50_p99_ms(changed.to_write_us);
+    let (planned_p50_ms, planned_p99_ms) = p50_p99_ms(read.to_plan_us);
+    let (sync_p50_ms, sync_p99_ms) = p50_p99_ms(changed.commits_us);
+    let changes = changed.made.len();
+    let each = |count: usize| count as f64 / changes.max(1) as f64;
+    let figures = Figures {
+        apps: amount.apps,
+        changes,
+        events_per_s: changed.events_per_s,
+        p50_ms,
+        p99_ms,
+        planned_p50_ms,
+        planned_p99_ms,
+        sync_p50_ms,
+        sync_p99_ms,
+        reactions_per_change: each(read.taking_in),
+        reactions_in_all_per_change: each(read.reactions),
+        writes_per_change: each(changed.writes),
+        busy_cpu_percent: changed.cpu_percent,
+        seed_beat_ms: SEED_BEAT_MS,
+        seed_pass_ms,
+        seed_p50_ms: SEED_BEAT_MS * 0.5 + seed_pass_ms * 0.5,
+        seed_p99_ms: SEED_BEAT_MS * 0.99 + seed_pass_ms,
+        rss_bytes_per_app: empty.zip(full).map(|(empty, full)| full.saturating_sub(empty) / amount.apps.max(1) as u64),
+        idle_s: amount.idle.as_secs_f64(),
+        idle_api_calls_per_min: idle.calls as f64 * 60.0 / amount.idle.as_secs_f64(),
+        idle_cpu_percent: idle.cpu_percent,
+        gateway: if gateway == By::Http { "http" } else { "process" },
+        cores: std::thread::available_parallelism().map_or(0, std::num::NonZero::get),
+        file_system: place.file_system.clone(),
+        synced: true,
+    };
+    rig.stop().await?;
+    Ok(figures)
+}
+
+/// What an idle daemon costs.
+struct Idle {
+    calls: usize,
+    cpu_percent: Option<f64>,
+}
+
+impl Idle {
+    async fn measure(rig: &Rig, span: Duration) -> Self {
+        let from = rig.world.api.audit().len();
+        let spent = Spent::begin();
+        tokio::time::sleep(span).await;
+        let cpu_percent = spent.and_then(|spent| spent.percent());
+        let asked = rig.world.api.audit().since(from);
+        let counts = asked.iter().filter(|entry| entry.user == DAEMON && entry.verb != "watch" && entry.resource != "leases");
+        Self { calls: counts.count(), cpu_percent }
+    }
+}
+
+/// The seed's way: all pods are listed, and everything is planned. The middle of some passes.
+async fn seed_pass_ms(rig: &Rig) -> Result<f64, CliError> {
+    let requests = Requests::new(rig.world.api.client_as("seed", &rig.world.namespace));
+    let path = format!("/api/v1/namespaces/{}/pods", rig.world.namespace);
+    let settings = PlanSettings::from(&Settings::default().plan);
+    let mut passes = Vec::new();
+    for _ in 0..SEED_PASSES {
+        let begun = clock::now();
+        requests.get(&path).await.map_err(|error| CliError::refused(format!("the embedded cluster does not list: {error}"), ""))?;
+        let now_us = rig.world.clock.now_us();
+        for (_, app) in rig.registry()?.states() {
+            std::hint::black_box(plan(&app, &settings, Rules::CURRENT, now_us));
+        }
+        passes.push(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX));
+    }
+    Ok(p50_p99_ms(passes).0)
+}
+
+/// What came of the changes, by the embedded cluster.
+struct Changed {
+    /// The hosts, and when their pods were taken away, log time.
+    made: Vec<(HostName, i64)>,
+    events_per_s: f64,
+    to_write_us: Vec<u64>,
+    writes: usize,
+    commits_us: Vec<u64>,
+    cpu_percent: Option<f64>,
+    /// The last record before the first change.
+    after: Seq,
+}
+
+impl Changed {
+    async fn measure(rig: &Rig, rounds: usize) -> Result<Self, CliError> {
+        let after = rig.reader()?.head();
+        let from = rig.world.api.audit().len();
+        rig.commits.take();
+        let spent = Spent::begin();
+        let mut made = Vec::new();
+        let mut making = Duration::ZERO;
+        for _ in 0..rounds {
+            rig.wait_for_all().await?;
+            tokio::time::sleep(PAUSE).await;
+            let begun = clock::now();
+            let mut ticks = tokio::time::interval(EVERY);
+            for host in &rig.hosts {
+                ticks.tick().await;
+                made.push((host.clone(), rig.world.clock.now_us()));
+                rig.world.api.remove_raw("pods", &rig.world.namespace, host.as_str());
+            }
+            making += begun.elapsed();
+        }
+        let cpu_percent = spent.and_then(|spent| spent.percent());
+        rig.wait_for_all().await?;
+        let commits_us = rig.commits.take();
+        let mut asked: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+        let mut writes = 0;
+        for entry in rig.world.api.audit().since(from) {
+            if entry.user == DAEMON && matches!(entry.verb, "create" | "update" | "delete") {
+                writes += 1;
+                let host = entry.name.strip_suffix("-env").unwrap_or(&entry.name);
+                asked.entry(host.to_owned()).or_default().push(entry.asked_us);
+            }
+        }
+        let first = |host: &HostName, since_us: i64| {
+            let times = asked.get(host.as_str())?.iter();
+            times.copied().filter(|at_us| *at_us >= since_us).min().and_then(|at_us| u64::try_from(at_us - since_us).ok())
+        };
+        let to_write_us: Vec<u64> = made.iter().filter_map(|(host, since_us)| first(host, *since_us)).collect();
+        if to_write_us.len() < made.len() {
+            let missing = made.len() - to_write_us.len();
+            return Err(CliError::refused(format!("{missing} of {} changes came to no write", made.len()), "report it"));
+        }
+        let events_per_s = made.len() as f64 / making.as_secs_f64().max(0.001);
+        Ok(Self { made, events_per_s, to_write_us, writes, commits_us, cpu_percent, after })
+    }
+}
+
+/// What came of the changes, by the log.
+#[derive(Default)]
+struct Read {
+    /// Reactions that took in that a pod is gone.
+    taking_in: usize,
+    reactions: usize,
+    to_plan_us: Vec<u64>,
+}
+
+impl Read {
+    fn from(rig: &Rig, changed: &Changed) -> Result<Self, CliError> {
+        let mut read = Self::default();
+        let mut planned: BTreeMap<HostName, Vec<i64>> = BTreeMap::new();
+        let (mut reaction, mut taking_in) = (Seq::NONE, Seq::NONE);
+        let scanned = rig.reader()?.scan(Seq(changed.after.0 + 1), &mut |item| {
+            if let Ok(stored) = item {
+                if stored.header.reaction != reaction {
+                    reaction = stored.header.reaction;
+                    read.reactions += 1;
+                }
+                match &stored.body {
+                    Body::Known(Event::PodGone(_)) if taking_in != reaction => {
+                        taking_in = reaction;
+                        read.taking_in += 1;
+                    }
+                    Body::Known(Event::StepIssued(StepIssued { step: Step::PutSecret { host, .. }, .. })) => {
+                        planned.entry(host.clone()).or_default().push(stored.header.time_us);
+                    }
+                    _ => {}
+                }
+            }
+            std::ops::ControlFlow::Continue(())
+        });
+        scanned.map_err(|error| CliError::refused(error.to_string(), "look at the disk"))?;
+        let first = |host: &HostName, since_us: i64| {
+            planned.get(host)?.iter().find(|at_us| **at_us >= since_us).and_then(|at_us| u64::try_from(at_us - since_us).ok())
+        };
+        read.to_plan_us = changed.made.iter().filter_map(|(host, since_us)| first(host, *since_us)).collect();
+        Ok(read)
+    }
+}
