@@ -74,7 +74,9 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::TailText(_)
         | Event::MessageText(_)
         | Event::EnvironmentFetched(_)
-        | Event::SourceKept(_) => {}
+        | Event::SourceKept(_)
+        | Event::SettingsTold(_)
+        | Event::OperatorSaid(_) => {}
     }
     forget(app);
 }

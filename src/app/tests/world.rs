@@ -345,17 +345,16 @@ impl World {
     }
 
     pub(super) fn operate(&mut self, pick: u16) {
-        let who = Word::new("op");
         match pick % 4 {
-            0 => self.react(vec![Event::Frozen(Frozen { who })]),
-            1 => self.react(vec![Event::Thawed(Thawed { who })]),
+            0 => self.react(vec![Event::Frozen(Frozen { everything: false })]),
+            1 => self.react(vec![Event::Thawed(Thawed { everything: false })]),
             2 => {
                 let steps = std::mem::take(&mut self.withheld);
                 self.react(steps.into_iter().map(|step| Event::StepWithheld(StepWithheld { step })).collect());
             }
             _ => {
                 let host = self.gateway.host();
-                self.react(vec![Event::RetryAsked(RetryAsked { who, host })]);
+                self.react(vec![Event::RetryAsked(RetryAsked { host })]);
             }
         }
     }

@@ -88,7 +88,7 @@ mod tests {
         let memory = Path::new("/dev/shm");
         if std::fs::read_to_string("/proc/self/mounts").is_ok_and(|mounts| of(&mounts, memory).is_some_and(|kind| kind == "tmpfs")) {
             let dir = memory.join(format!("wharf-bench-test-{}", std::process::id()));
-            let refused = Place::new(Some(&dir)).map(|place| place.file_system);
+            let refused = Place::new(Some(&dir)).map(|place| place.file_system.clone());
             std::fs::remove_dir(&dir).expect("removed");
             assert!(refused.is_err_and(|error| error.line().contains("tmpfs")));
         }
