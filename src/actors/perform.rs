@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
-use super::cluster::Work;
-use super::registry::HostKey;
+use super::slot::HostKey;
+use super::work::Work;
 use crate::events::kinds::pod::PodSeen;
 use crate::events::kinds::step::{ApiCalled, ObjectSeen, Refusal, Step};
 use crate::events::kinds::want::{EnvironmentFetched, SourceKept};
@@ -191,11 +191,12 @@ impl Performer {
         let policy = self.cluster.ensure_policy(order.step, order.attempts).await;
         if !matches!(policy.answer, Answer::Done | Answer::AlreadySo) {
             // Whatever became of the policy, the pod was not sent.
-            let answer = match policy.answer {
-                Answer::RetryLater { after_us, slow_down, .. } => Answer::RetryLater { after_us, slow_down, doubtful: false },
-                Answer::Unknown => Answer::AGAIN,
-                ref other => other.clone(),
-            };
+            let mut answer = policy.answer.clone();
+            if let Answer::RetryLater { doubtful, .. } = &mut answer {
+                *doubtful = false;
+            } else if answer == Answer::Unknown {
+                answer = Answer::AGAIN;
+            }
             return Tried { answer, object: None, ..Tried::of(policy, &work.app) };
         }
         order.attempts = policy.attempts;
