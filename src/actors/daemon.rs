@@ -8,13 +8,13 @@ use ractor::{Actor, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::cluster::ClusterHandle;
 use super::committer::Committer;
 use super::health::Health;
 use super::registry::Registry;
 use super::start::Arguments;
 use super::supervisor::{Order, Supervisor};
 use super::wheel::Wheel;
+use super::work::ClusterHandle;
 use crate::app::rules::Rules;
 use crate::app::state::App;
 use crate::clock::Clock;

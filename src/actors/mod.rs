@@ -13,12 +13,14 @@ mod perform;
 mod registry;
 mod replay;
 mod reports;
+mod slot;
 mod start;
 mod subject;
 mod supervisor;
 mod tails;
 mod watcher;
 mod wheel;
+mod work;
 
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
-use super::cluster::Work;
-use super::registry::HostKey;
+use super::slot::HostKey;
+use super::work::Work;
 use crate::events::kinds::pod::PodSeen;
 use crate::events::kinds::step::{ApiCalled, ObjectSeen, Refusal, Step};
 use crate::events::kinds::want::{EnvironmentFetched, SourceKept};

@@ -9,14 +9,15 @@ use ractor::ActorRef;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::facts::{Fact, SeenPod, Shown};
-use super::inbox::{Batch, Full, Inbox, Quiet};
+use super::inbox::{Batch, Full, Inbox};
+use super::slot::{Activity, Slot, Slots};
 use super::subject::Wake;
 use super::wheel::Wheel;
-use crate::app::state::{App, Host};
+use crate::app::state::App;
 use crate::config::Limits;
 use crate::events::kinds::pod::{NodeReady, NodeSeen, PodGone, SecretSeen};
 use crate::events::record::Event;
-use crate::ids::{AppId, HostName, PackageDigest, Uid, Word};
+use crate::ids::{AppId, PackageDigest, Uid};
 
 /// All subjects; cheap to clone, all clones are one.
 #[derive(Clone)]
@@ -30,38 +31,6 @@ struct Inner {
     wheel: Wheel,
     /// Subjects that need an actor; read by the supervisor. Unbounded, but a subject is in it once at most.
     to_activate: mpsc::UnboundedSender<AppId>,
-}
-
-struct Slots {
-    by_app: BTreeMap<AppId, Slot>,
-    nodes: BTreeMap<Word, NodeReady>,
-    /// What a subject that becomes known now has to learn first.
-    started: Event,
-    /// The first list of this incarnation.
-    listed: Option<Event>,
-    /// No deadline wakes a subject any more.
-    settling: bool,
-    /// No fact is taken in any more: the incarnation ends.
-    closed: bool,
-}
-
-struct Slot {
-    state: Arc<App>,
-    inbox: Inbox,
-    /// What the reaction under way has taken in: taken in again if its actor fails before it is durable.
-    in_hand: Option<Arc<Batch>>,
-    actor: Activity,
-    /// Failures of its actor in a row.
-    failures: u32,
-    /// Its actor fails whatever is done: it gets none any more in this incarnation, and takes nothing in.
-    quarantined: bool,
-}
-
-enum Activity {
-    Resting,
-    /// The supervisor was asked for an actor.
-    Asked,
-    Active(ActorRef<Wake>),
 }
 
 impl Registry {
@@ -379,60 +348,3 @@ impl Registry {
         self.0.wheel.get(app)
     }
 }
-
-impl Slots {
-    fn slot(&mut self, app: &AppId) -> &mut Slot {
-        self.by_app.entry(app.clone()).or_insert_with(|| Slot::new(App::default(), false))
-    }
-
-    /// What this state has not learned yet of the incarnation.
-    fn owed(&self, state: &App) -> Quiet {
-        let started = matches!(&self.started, Event::IncarnationStarted(started) if started.number != state.incarnation);
-        Quiet {
-            started: started.then(|| self.started.clone()),
-            listed: self.listed.as_ref().filter(|_| started || state.listed.is_none()).cloned(),
-        }
-    }
-
-    /// Apps that are wanted or leave something behind: those that are neither cost a name and a want.
-    fn living(&self) -> usize {
-        let is_over = |state: &App| state.missing.in_row > 0 && state.hosts.values().all(Host::is_forgettable);
-        self.by_app.values().filter(|slot| slot.has_work() || !is_over(&slot.state)).count()
-    }
-}
-
-impl Slot {
-    fn new(state: App, broken: bool) -> Self {
-        Self { state: Arc::new(state), inbox: Inbox::default(), in_hand: None, actor: Activity::Resting, failures: 0, quarantined: broken }
-    }
-
-    fn has_work(&self) -> bool {
-        self.in_hand.is_some() || self.inbox.has_work()
-    }
-
-    /// Posts what a list showed of it, if there is anything that the list could differ from.
-    fn take_list(&mut self, shown: Vec<SeenPod>, list: Shown) {
-        let blank = self.state.hosts.is_empty() && self.inbox.is_empty() && self.in_hand.is_none();
-        if blank && shown.is_empty() && list.secrets.is_empty() {
-            return;
-        }
-        for pod in shown {
-            self.inbox.saw(pod);
-        }
-        self.inbox.take_in(Fact::List(list));
-    }
-}
-
-impl Host {
-    /// The node of its pod.
-    fn node(&self) -> Option<&Word> {
-        self.pod.as_ref().and_then(|pod| pod.view.as_ref()).map(|view| &view.node).filter(|node| !node.is_empty())
-    }
-
-    fn is_on(&self, node: &Word) -> bool {
-        self.node() == Some(node)
-    }
-}
-
-/// A host of an app, for what is kept beside the log.
-pub(super) type HostKey = (AppId, HostName);

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::beat::{BeatActor, BeatParts};
-use super::cluster::{ClusterActor, ClusterHandle};
+use super::cluster::ClusterActor;
 use super::committer::Committer;
 use super::daemon::{Ended, Parts, daemon_subject};
 use super::health::Health;
@@ -22,6 +22,7 @@ use super::subject::Shared;
 use super::supervisor::{Order, State};
 use super::watcher::{WatchActor, WatchParts};
 use super::wheel::Wheel;
+use super::work::ClusterHandle;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::events::kinds::daemon::PlanSettings;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::cluster::ClusterHandle;
 use super::committer::{Committer, NotAppended};
 use super::inbox::News;
 use super::registry::Registry;
 use super::reports::Reports;
+use super::work::ClusterHandle;
 use crate::app::react::{Reacted, Under, committed, react};
 use crate::app::rules::Rules;
 use crate::app::state::App;

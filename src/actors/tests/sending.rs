@@ -17,13 +17,11 @@ fn outcomes(town: &Town, name: &str, step_name: &str) -> Vec<Outcome> {
             record.header.seq == step && matches!(&record.event, Event::StepIssued(issued) if issued.step.name() == step_name)
         })
     };
-    records
-        .iter()
-        .filter_map(|record| match &record.event {
-            Event::StepSettled(settled) if is_such(settled.step) => Some(settled.outcome),
-            _ => None,
-        })
-        .collect()
+    let settled = records.iter().filter_map(|record| {
+        let Event::StepSettled(settled) = &record.event else { return None };
+        Some(settled)
+    });
+    settled.filter(|settled| is_such(settled.step)).map(|settled| settled.outcome).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,7 +66,7 @@ async fn b10_a_create_whose_answer_is_lost_is_adopted() {
         town.start().await;
         let host = town.live_app("acme/bot").await;
         town.run(120).await;
-        assert_eq!(town.pods(), [host.clone()], "{action:?}");
+        assert_eq!(town.pods(), std::slice::from_ref(&host), "{action:?}");
         assert_eq!(town.writes_like(&format!("create pods {host}")), 1, "{action:?}\n{}", town.story());
         assert_eq!(town.writes_like("delete pods"), 0, "{action:?}");
         town.assert_append_before_act();

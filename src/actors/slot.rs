@@ -1,0 +1,106 @@
+//! One subject's slot: its committed state, what waits for it, what its reaction under way has in hand.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ractor::ActorRef;
+
+use super::facts::{Fact, SeenPod, Shown};
+use super::inbox::{Batch, Inbox, Quiet};
+use super::subject::Wake;
+use crate::app::state::{App, Host};
+use crate::events::kinds::pod::NodeReady;
+use crate::events::record::Event;
+use crate::ids::{AppId, HostName, Word};
+
+/// All subjects, under the registry's one lock.
+pub(super) struct Slots {
+    pub(super) by_app: BTreeMap<AppId, Slot>,
+    pub(super) nodes: BTreeMap<Word, NodeReady>,
+    /// What a subject that becomes known now has to learn first.
+    pub(super) started: Event,
+    /// The first list of this incarnation.
+    pub(super) listed: Option<Event>,
+    /// No deadline wakes a subject any more.
+    pub(super) settling: bool,
+    /// No fact is taken in any more: the incarnation ends.
+    pub(super) closed: bool,
+}
+
+/// One subject.
+pub(super) struct Slot {
+    pub(super) state: Arc<App>,
+    pub(super) inbox: Inbox,
+    /// What the reaction under way has taken in: taken in again if its actor fails before it is durable.
+    pub(super) in_hand: Option<Arc<Batch>>,
+    pub(super) actor: Activity,
+    /// Failures of its actor in a row.
+    pub(super) failures: u32,
+    /// Its actor fails whatever is done: it gets none any more in this incarnation, and takes nothing in.
+    pub(super) quarantined: bool,
+}
+
+/// Whether a subject has an actor.
+pub(super) enum Activity {
+    Resting,
+    /// The supervisor was asked for an actor.
+    Asked,
+    Active(ActorRef<Wake>),
+}
+
+impl Slots {
+    pub(super) fn slot(&mut self, app: &AppId) -> &mut Slot {
+        self.by_app.entry(app.clone()).or_insert_with(|| Slot::new(App::default(), false))
+    }
+
+    /// What this state has not learned yet of the incarnation.
+    pub(super) fn owed(&self, state: &App) -> Quiet {
+        let started = matches!(&self.started, Event::IncarnationStarted(started) if started.number != state.incarnation);
+        Quiet {
+            started: started.then(|| self.started.clone()),
+            listed: self.listed.as_ref().filter(|_| started || state.listed.is_none()).cloned(),
+        }
+    }
+
+    /// Apps that are wanted or leave something behind: those that are neither cost a name and a want.
+    pub(super) fn living(&self) -> usize {
+        let is_over = |state: &App| state.missing.in_row > 0 && state.hosts.values().all(Host::is_forgettable);
+        self.by_app.values().filter(|slot| slot.has_work() || !is_over(&slot.state)).count()
+    }
+}
+
+impl Slot {
+    pub(super) fn new(state: App, broken: bool) -> Self {
+        Self { state: Arc::new(state), inbox: Inbox::default(), in_hand: None, actor: Activity::Resting, failures: 0, quarantined: broken }
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        self.in_hand.is_some() || self.inbox.has_work()
+    }
+
+    /// Posts what a list showed of it, if there is anything that the list could differ from.
+    pub(super) fn take_list(&mut self, shown: Vec<SeenPod>, list: Shown) {
+        let blank = self.state.hosts.is_empty() && self.inbox.is_empty() && self.in_hand.is_none();
+        if blank && shown.is_empty() && list.secrets.is_empty() {
+            return;
+        }
+        for pod in shown {
+            self.inbox.saw(pod);
+        }
+        self.inbox.take_in(Fact::List(list));
+    }
+}
+
+impl Host {
+    /// The node of its pod.
+    pub(super) fn node(&self) -> Option<&Word> {
+        self.pod.as_ref().and_then(|pod| pod.view.as_ref()).map(|view| &view.node).filter(|node| !node.is_empty())
+    }
+
+    pub(super) fn is_on(&self, node: &Word) -> bool {
+        self.node() == Some(node)
+    }
+}
+
+/// A host of an app, for what is kept beside the log.
+pub(super) type HostKey = (AppId, HostName);
