@@ -4,6 +4,7 @@ mod causes;
 mod living;
 mod model;
 mod properties;
+mod safety;
 mod story;
 mod world;
 
@@ -12,3 +13,4 @@ mod stories_edges;
 mod stories_ends;
 mod stories_faults;
 mod stories_wants;
+mod stories_windows;

@@ -11,7 +11,7 @@ use crate::app::rules::Rules;
 use crate::app::state::{App, Secret};
 use crate::events::kinds::daemon::{IncarnationStarted, Listed};
 use crate::events::kinds::operator::{Frozen, RetryAsked, Thawed};
-use crate::events::kinds::step::{Outcome, Purpose, Refusal, Step, StepIssued, StepSettled, StepWithheld};
+use crate::events::kinds::step::{Outcome, Refusal, Step, StepSettled, StepWithheld};
 use crate::events::kinds::tail::{TailKept, TailOf};
 use crate::events::kinds::verdict::Verdict;
 use crate::events::kinds::want::{WantConfirmed, WantMissing};
@@ -125,51 +125,6 @@ impl World {
 
     pub(super) fn answer(&mut self, step: Seq, outcome: Outcome, object: Option<crate::events::kinds::step::ObjectSeen>) {
         self.answers.push(StepSettled { step, outcome, object, attempts: 1, audit_id: [0; 16], status: 0, took_us: 1 });
-    }
-
-    /// What must hold of every decision (DESIGN.md, "Invariants" 4 to 6, and "The loop").
-    fn safe(&mut self, decided: &[Event]) {
-        let app = self.story.app.clone();
-        let settings = &self.story.settings;
-        let want = app.wanted(settings.withdraw_after, settings.withdraw_after_mass);
-        for event in decided {
-            match event {
-                Event::StepIssued(StepIssued { step, purpose, .. }) => {
-                    let host = app.hosts.get(step.host());
-                    if !app.may_stop() {
-                        let live = app.want.as_ref().is_some_and(|want| want.live_host.as_ref() == Some(step.host()));
-                        let live = live || host.is_some_and(|host| host.says_live());
-                        assert!(live && *purpose != Purpose::Stop, "before the first answer: {}", shown(event));
-                    }
-                    let Step::DeletePod { uid, forced, grace_s, .. } = step else { continue };
-                    let pod = host.and_then(|host| host.pod.as_ref()).expect("a delete is of a known pod");
-                    assert_eq!(pod.uid, *uid, "a delete carries the uid it was decided on");
-                    let named = want.is_some_and(|want| want.live_host.as_ref() == Some(step.host()));
-                    let failed =
-                        want.is_some_and(|want| want.host == *step.host() && (want.failed || host.is_some_and(|host| host.has_failed())));
-                    assert!(*forced || !pod.runs() || !named || failed, "the host that serves is removed: {}", shown(event));
-                    if pod.process_ended() && !*forced {
-                        assert!(self.is_told(uid), "{} goes before its end and its last words are kept", step.host());
-                    } else {
-                        assert!(*forced || *grace_s > 0, "what still runs is given no grace");
-                    }
-                }
-                Event::PodEnded(ended) if ended.counted => {
-                    let key = (ended.uid.clone(), ended.container.clone(), ended.restart);
-                    assert!(self.counted.insert(key), "counted twice: {}", shown(event));
-                    assert!(self.cluster.own_exits.contains(&ended.uid), "not an exit of its own: {}", shown(event));
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn is_told(&self, uid: &Uid) -> bool {
-        let records = &self.story.records;
-        let ended = records.iter().any(|record| matches!(&record.event, Event::PodEnded(ended) if ended.uid == *uid));
-        let asked = records.iter().any(|record| matches!(&record.event, Event::TailAsked(asked) if asked.of.uid == *uid && asked.of.ended));
-        let kept = records.iter().any(|record| matches!(&record.event, Event::TailKept(kept) if kept.of.uid == *uid && kept.of.ended));
-        ended && (kept || !asked)
     }
 
     /// Sends the step and brings its answer on its way, or loses one of both.
