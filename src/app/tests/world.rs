@@ -98,7 +98,9 @@ impl World {
             self.trace.push(format!("    {}", shown(event)));
         }
         self.safe(&decided);
-        for record in self.story.records[before..].to_vec() {
+        let appended = self.story.records.split_off(before);
+        self.story.records.extend(appended.iter().cloned());
+        for record in appended {
             self.hand_on(record.header.seq, &record.event);
         }
         if let Some(wake_us) = self.story.wake_us {

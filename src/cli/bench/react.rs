@@ -251,7 +251,7 @@ impl Read {
                     Body::Known(Event::StepIssued(StepIssued { step: Step::PutSecret { host, .. }, .. })) => {
                         planned.entry(host.clone()).or_default().push(stored.header.time_us);
                     }
-                    _ => {}
+                    Body::Known(_) | Body::Opaque(_) | Body::NeedsVersion(_) | Body::Withheld => {}
                 }
             }
             std::ops::ControlFlow::Continue(())
