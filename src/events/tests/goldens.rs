@@ -131,7 +131,7 @@ fn blocks_and_marks_are_encoded_as_they_always_were() {
 
     let mut marks = Marks::default();
     let ceiling = marks.set_ceiling(Ceiling { log: first.log, seq: Seq(135_537) });
-    let mark = marks.set_mark(Mark { log: first.log, last: Seq(70_006), clean: true, tree });
+    let mark = marks.set_mark(Mark { log: first.log, last: Seq(70_005), clean: true, tree });
     compare("marks", &[ceiling, mark].map(|slot| format!("{} {}", slot.offset, hex(&slot.bytes))));
     assert!(unhex(&hex(&bytes)).is_some());
 }
