@@ -15,7 +15,7 @@ use crate::events::kinds::step::{Outcome, Refusal, Step, StepSettled, StepWithhe
 use crate::events::kinds::tail::{TailKept, TailOf};
 use crate::events::kinds::verdict::Verdict;
 use crate::events::kinds::want::{WantConfirmed, WantMissing};
-use crate::events::record::{Event, Record};
+use crate::events::record::Event;
 use crate::ids::{HostName, Seq, Uid, Word};
 
 const SECOND_US: i64 = 1_000_000;
@@ -98,8 +98,9 @@ impl World {
             self.trace.push(format!("    {}", shown(event)));
         }
         self.safe(&decided);
-        let decisions: Vec<Record> = self.story.records[before..].to_vec();
-        for record in decisions {
+        let appended = self.story.records.split_off(before);
+        self.story.records.extend(appended.iter().cloned());
+        for record in appended {
             self.hand_on(record.header.seq, &record.event);
         }
         if let Some(wake_us) = self.story.wake_us {
