@@ -1,7 +1,6 @@
 //! Bringing a host: its environment, then its pod, each step when its turn comes, with the pauses that keep it from spinning.
 
 use super::ends::refused_for_good;
-use super::moves::is_losing_secret;
 use super::{Planner, after};
 use crate::app::state::{Hindered, Host, Secret, Work};
 use crate::app::table::{Move, What};
@@ -45,9 +44,6 @@ impl Planner<'_> {
 
     /// Puts the environment for a pod that runs what the log, or else its former pod, says; a revive makes do with a present one.
     pub(super) fn put_again(&mut self, name: &HostName, host: &Host, purpose: Purpose, rule: &str, cause: Seq) {
-        if self.is_hindered(host) || is_losing_secret(host) {
-            return;
-        }
         let (release, sha256) = self.runs(name, host);
         let revive = matches!(purpose, Purpose::Revive { .. });
         let present_will_do = revive && !matches!(host.secret, Secret::Absent);

@@ -40,11 +40,15 @@ impl Planner<'_> {
 
     fn give_up_if_stuck(&mut self, name: &HostName, host: &Host, pod: &Pod) {
         let named = self.want.is_some_and(|want| want.host == *name || want.live_host.as_ref() == Some(name));
-        let Some(view) = pod.view.as_ref().filter(|view| named && !view.deleting) else { return };
-        let cause = match (never_starts(view), pod.stage) {
+        if !named || pod.is_deleting() {
+            return;
+        }
+        // A pod that our own write showed and no watch did has its deadline too: it may have gone before anybody looked.
+        let view = pod.view.as_ref();
+        let cause = match (view.and_then(never_starts), pod.stage) {
             (Some(never), _) => EndCause::NeverStarted(never),
             // Reported as waiting (see alarms), never the app's failure.
-            (None, Stage::Scheduling) if view.scheduling == Scheduling::Unschedulable => return,
+            (None, Stage::Scheduling) if view.is_some_and(|view| view.scheduling == Scheduling::Unschedulable) => return,
             (None, stage) => match self.stage_limit_us(stage) {
                 Some(limit_us) if self.over(pod.stage_since_us, limit_us) => EndCause::Stuck(stage),
                 _ => return,
@@ -65,7 +69,7 @@ impl Planner<'_> {
             signal: None,
             reason: waiting_reason(pod),
             stage: pod.stage,
-            node: view.node.clone(),
+            node: view.map(|view| view.node.clone()).unwrap_or_default(),
             at_us: self.now_us,
             counted: false,
         };

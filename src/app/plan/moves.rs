@@ -246,7 +246,7 @@ impl Planner<'_> {
 }
 
 /// Whether a delete of its Secret is under way: one that is put now could be the one that goes.
-pub(super) fn is_losing_secret(host: &Host) -> bool {
+fn is_losing_secret(host: &Host) -> bool {
     host.flying(|step| matches!(step, Step::DeleteSecret { .. })).is_some()
 }
 

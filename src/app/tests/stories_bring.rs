@@ -286,6 +286,7 @@ settle CreatePod done
             > tick 1s
               CreatePod bot-r1 r1 (Start, bring.start)
             > settle CreatePod done
+            wake in 300s
         "#]],
     );
 }

@@ -253,6 +253,37 @@ node n1 lost
 }
 
 #[test]
+fn before_the_first_answer_a_host_that_is_not_live_is_not_revived_and_a_live_one_not_stopped() {
+    check(
+        "
+start + listed
+want r2 bot-r2 live=bot-r1 registered + seen bot-r2 installing + seen bot-r1 running
+start + seen bot-r2 failed:Evicted + listed
+confirm
+want r1 bot-r1 live=bot-r1 failed
+start + listed
+confirm
+        ",
+        &expect![[r#"
+            > start + listed
+            > want r2 bot-r2 live=bot-r1 registered + seen bot-r2 installing + seen bot-r1 running
+            > start + seen bot-r2 failed:Evicted + listed
+              ended bot-r2 uid-1 Evicted
+            > confirm
+              DeletePod bot-r2 uid-1 grace=0 (Revive { counted: false }, wanted.no_fault)
+            > want r1 bot-r1 live=bot-r1 failed
+              tail? bot-r1 app
+              DeletePod bot-r1 uid-2 grace=45 (Stop, stop.not_kept)
+            > start + listed
+            > confirm
+              tail? bot-r1 app
+              DeletePod bot-r1 uid-2 grace=45 (Stop, stop.not_kept)
+              DeletePod bot-r2 uid-1 grace=0 (Stop, stop.not_kept)
+        "#]],
+    );
+}
+
+#[test]
 fn what_is_withdrawn_stays_so_whatever_a_later_answer_misses() {
     check(
         "
@@ -351,6 +382,7 @@ settle CreatePod done
             > other bot-r1
             > settle CreatePod done
               ended bot-r1 uid-1 Vanished
+            wake in 300s
         "#]],
     );
 }

@@ -50,6 +50,7 @@ settle CreatePod done
             > confirm
               CreatePod bot-r1 r1 (Start, bring.start)
             > settle CreatePod done
+            wake in 300s
         "#]],
     );
 }
@@ -101,6 +102,7 @@ settle CreatePod already
             > tick 1s
               CreatePod bot-r1 r1 (Start, bring.start)
             > settle CreatePod already
+            wake in 300s
         "#]],
     );
 }
@@ -183,6 +185,7 @@ settle CreatePod done
               CreatePod bot-r1 r1 (Start, bring.start)
               clear waiting
             > settle CreatePod done
+            wake in 300s
         "#]],
     );
 }

@@ -131,9 +131,8 @@ settle CreatePod done
 start + listed
 want r1 bot-r1 live=bot-r1 registered + seen bot-r1 running
 {exits}
-tick 599s
 seen bot-r1 running
-tick 1s
+tick 600s
 seen bot-r1 exited:1
 tail bot-r1
         "
@@ -181,9 +180,8 @@ tail bot-r1
             > settle PutSecret done
               CreatePod bot-r1 r1 (Revive { counted: true }, bring.revive)
             > settle CreatePod done
-            > tick 599s
             > seen bot-r1 running
-            > tick 1s
+            > tick 600s
             > seen bot-r1 exited:1
               ended bot-r1 uid-6 AppExit counted
               tail? bot-r1 app ended
@@ -240,4 +238,64 @@ fn a_waiting_alarm_of_many_revivals_looks_again_only_when_one_leaves_the_window(
         let (now_us, wake_us) = tell("seen bot-r1 running");
         assert!(wake_us.is_none_or(|wake_us| wake_us > now_us + 1_000_000), "it looks again at once");
     }
+}
+
+#[test]
+fn the_fifth_exit_is_revived_though_its_pod_goes_in_the_same_moment() {
+    let four = "
+seen bot-r1 exited:1
+tail bot-r1 + gone bot-r1 deleted
+settle PutSecret done
+settle CreatePod done
+        "
+    .repeat(4);
+    check(
+        &format!(
+            "
+start + listed
+want r1 bot-r1 live=bot-r1 registered + seen bot-r1 running
+{four}
+seen bot-r1 exited:1 + gone bot-r1 deleted
+        "
+        ),
+        &expect![[r#"
+            > start + listed
+            > want r1 bot-r1 live=bot-r1 registered + seen bot-r1 running
+            > seen bot-r1 exited:1
+              ended bot-r1 uid-1 AppExit counted
+              tail? bot-r1 app ended
+            > tail bot-r1 + gone bot-r1 deleted
+              PutSecret bot-r1 r1 present-will-do (Revive { counted: true }, wanted.own_exit)
+            > settle PutSecret done
+              CreatePod bot-r1 r1 (Revive { counted: true }, bring.revive)
+            > settle CreatePod done
+            > seen bot-r1 exited:1
+              ended bot-r1 uid-2 AppExit counted
+              tail? bot-r1 app ended
+            > tail bot-r1 + gone bot-r1 deleted
+              PutSecret bot-r1 r1 present-will-do (Revive { counted: true }, wanted.own_exit)
+            > settle PutSecret done
+              CreatePod bot-r1 r1 (Revive { counted: true }, bring.revive)
+            > settle CreatePod done
+            > seen bot-r1 exited:1
+              ended bot-r1 uid-3 AppExit counted
+              tail? bot-r1 app ended
+            > tail bot-r1 + gone bot-r1 deleted
+              PutSecret bot-r1 r1 present-will-do (Revive { counted: true }, wanted.own_exit)
+            > settle PutSecret done
+              CreatePod bot-r1 r1 (Revive { counted: true }, bring.revive)
+            > settle CreatePod done
+            > seen bot-r1 exited:1
+              ended bot-r1 uid-4 AppExit counted
+              tail? bot-r1 app ended
+            > tail bot-r1 + gone bot-r1 deleted
+              PutSecret bot-r1 r1 present-will-do (Revive { counted: true }, wanted.own_exit)
+            > settle PutSecret done
+              CreatePod bot-r1 r1 (Revive { counted: true }, bring.revive)
+            > settle CreatePod done
+            > seen bot-r1 exited:1 + gone bot-r1 deleted
+              ended bot-r1 uid-5 AppExit counted
+              PutSecret bot-r1 r1 present-will-do (Revive { counted: true }, wanted.own_exit)
+        "#]],
+    );
 }
