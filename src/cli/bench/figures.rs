@@ -29,6 +29,12 @@ pub(super) struct Figures {
     /// The part of it until the reaction was planned.
     pub(super) planned_p50_ms: f64,
     pub(super) planned_p99_ms: f64,
+    /// The part from there until its records were durable: the commit before it and its own.
+    pub(super) durable_p50_ms: f64,
+    pub(super) durable_p99_ms: f64,
+    /// The part from there until the request arrived: the queue, the environment, the request.
+    pub(super) sent_p50_ms: f64,
+    pub(super) sent_p99_ms: f64,
     /// A group commit of the log, synced.
     pub(super) sync_p50_ms: f64,
     pub(super) sync_p99_ms: f64,
@@ -74,6 +80,8 @@ machine     {cores} cores; {file_system}, every commit synced; the gateway is as
 changes     {changes} pods of live hosts deleted by another, {events_per_s:.0} a second, {apps} apps
 to write    p50 {p50_ms:.2} ms, p99 {p99_ms:.2} ms from the change to its first API write's arrival (limit: 2 and 10)
   planned   p50 {planned_p50_ms:.2} ms, p99 {planned_p99_ms:.2} ms until the reaction was planned
+  durable   p50 {durable_p50_ms:.2} ms, p99 {durable_p99_ms:.2} ms from there until its records were
+  sent      p50 {sent_p50_ms:.2} ms, p99 {sent_p99_ms:.2} ms from there until the request arrived
   sync      p50 {sync_p50_ms:.2} ms, p99 {sync_p99_ms:.2} ms a commit of the log
 the seed    p50 {seed_p50_ms:.0} ms, p99 {seed_p99_ms:.0} ms by its beat of {seed_beat_ms:.0} ms; a pass over all takes {seed_pass_ms:.1} ms
 reactions   {reactions_per_change:.3} took in each change; {reactions_in_all_per_change:.1} in all with outcomes and the revived pod
@@ -91,6 +99,10 @@ memory      {bytes} an idle app, the embedded cluster's objects included
             p99_ms = self.p99_ms,
             planned_p50_ms = self.planned_p50_ms,
             planned_p99_ms = self.planned_p99_ms,
+            durable_p50_ms = self.durable_p50_ms,
+            durable_p99_ms = self.durable_p99_ms,
+            sent_p50_ms = self.sent_p50_ms,
+            sent_p99_ms = self.sent_p99_ms,
             sync_p50_ms = self.sync_p50_ms,
             sync_p99_ms = self.sync_p99_ms,
             seed_p50_ms = self.seed_p50_ms,

@@ -12,6 +12,7 @@ use super::figures::{Figures, p50_p99_ms};
 use super::place::Place;
 use super::process::{Spent, resident_bytes};
 use super::rig::{By, Rig};
+use super::timed_log::Commit;
 use super::{Options, Size};
 use crate::app::plan::plan;
 use crate::app::rules::Rules;
@@ -31,7 +32,7 @@ use crate::telemetry;
 
 /// Between two changes: 200 a second.
 const EVERY: Duration = Duration::from_millis(5);
-/// Before a round: longer than the window in which a host that vanishes again has to wait.
+/// Before what is measured: longer than the window in which a host that vanishes again has to wait.
 const PAUSE: Duration = Duration::from_millis(1_100);
 /// The seed's beat.
 const SEED_BEAT_MS: f64 = 5_000.0;
@@ -87,6 +88,7 @@ async fn measure(amount: &Amount, place: &Place, gateway: By) -> Result<Figures,
     let mut rig = Rig::start(&place.dir, gateway).await?;
     let empty = resident_bytes();
     rig.bring_up(amount.apps).await?;
+    tokio::time::sleep(PAUSE).await;
     let idle = Idle::measure(&rig, amount.idle).await;
     let full = resident_bytes();
     let seed_pass_ms = seed_pass_ms(&rig).await?;
@@ -94,7 +96,9 @@ async fn measure(amount: &Amount, place: &Place, gateway: By) -> Result<Figures,
     let read = Read::from(&rig, &changed)?;
     let (p50_ms, p99_ms) = p50_p99_ms(changed.to_write_us);
     let (planned_p50_ms, planned_p99_ms) = p50_p99_ms(read.to_plan_us);
-    let (sync_p50_ms, sync_p99_ms) = p50_p99_ms(changed.commits_us);
+    let (durable_p50_ms, durable_p99_ms) = p50_p99_ms(read.to_durable_us);
+    let (sent_p50_ms, sent_p99_ms) = p50_p99_ms(read.to_sent_us);
+    let (sync_p50_ms, sync_p99_ms) = p50_p99_ms(changed.commits.iter().map(|commit| commit.took_us).collect());
     let changes = changed.made.len();
     let each = |count: usize| count as f64 / changes.max(1) as f64;
     let figures = Figures {
@@ -105,6 +109,10 @@ async fn measure(amount: &Amount, place: &Place, gateway: By) -> Result<Figures,
         p99_ms,
         planned_p50_ms,
         planned_p99_ms,
+        durable_p50_ms,
+        durable_p99_ms,
+        sent_p50_ms,
+        sent_p99_ms,
         sync_p50_ms,
         sync_p99_ms,
         reactions_per_change: each(read.taking_in),
@@ -166,15 +174,23 @@ async fn seed_pass_ms(rig: &Rig) -> Result<f64, CliError> {
 
 /// What came of the changes, by the embedded cluster.
 struct Changed {
-    /// The hosts, and when their pods were taken away, log time.
-    made: Vec<(HostName, i64)>,
+    made: Vec<Change>,
     events_per_s: f64,
     to_write_us: Vec<u64>,
     writes: usize,
-    commits_us: Vec<u64>,
+    commits: Vec<Commit>,
     cpu_percent: Option<f64>,
     /// The last record before the first change.
     after: Seq,
+}
+
+/// One change; log times.
+struct Change {
+    host: HostName,
+    /// When the pod was taken away.
+    at_us: i64,
+    /// When the first write that it asked for arrived.
+    written_us: i64,
 }
 
 impl Changed {
@@ -182,24 +198,23 @@ impl Changed {
         let after = rig.reader()?.head();
         let from = rig.world.api.audit().len();
         rig.commits.take();
-        let spent = Spent::begin();
         let mut made = Vec::new();
-        let mut making = Duration::ZERO;
+        let (mut making, mut cpu_percent) = (Duration::ZERO, None);
         for _ in 0..rounds {
             rig.wait_for_all().await?;
             tokio::time::sleep(PAUSE).await;
-            let begun = clock::now();
+            let (begun, spent) = (clock::now(), Spent::begin());
             let mut ticks = tokio::time::interval(EVERY);
             for host in &rig.hosts {
                 ticks.tick().await;
-                made.push((host.clone(), rig.world.clock.now_us()));
+                made.push(Change { host: host.clone(), at_us: rig.world.clock.now_us(), written_us: 0 });
                 rig.world.api.remove_raw("pods", &rig.world.namespace, host.as_str());
             }
             making += begun.elapsed();
+            cpu_percent = spent.and_then(|spent| spent.percent());
         }
-        let cpu_percent = spent.and_then(|spent| spent.percent());
         rig.wait_for_all().await?;
-        let commits_us = rig.commits.take();
+        let commits = rig.commits.take();
         let mut asked: BTreeMap<String, Vec<i64>> = BTreeMap::new();
         let mut writes = 0;
         for entry in rig.world.api.audit().since(from) {
@@ -209,18 +224,20 @@ impl Changed {
                 asked.entry(host.to_owned()).or_default().push(entry.asked_us);
             }
         }
-        let first = |host: &HostName, since_us: i64| {
-            let times = asked.get(host.as_str())?.iter();
-            times.copied().filter(|at_us| *at_us >= since_us).min().and_then(|at_us| u64::try_from(at_us - since_us).ok())
-        };
-        let to_write_us: Vec<u64> = made.iter().filter_map(|(host, since_us)| first(host, *since_us)).collect();
-        if to_write_us.len() < made.len() {
-            let missing = made.len() - to_write_us.len();
-            return Err(CliError::refused(format!("{missing} of {} changes came to no write", made.len()), "report it"));
+        for change in &mut made {
+            let times = asked.get(change.host.as_str()).into_iter().flatten();
+            let first = times.copied().filter(|at_us| *at_us >= change.at_us).min();
+            let missing = || CliError::refused(format!("{} is gone, and nothing was written", change.host), "report it");
+            change.written_us = first.ok_or_else(missing)?;
         }
         let events_per_s = made.len() as f64 / making.as_secs_f64().max(0.001);
-        Ok(Self { made, events_per_s, to_write_us, writes, commits_us, cpu_percent, after })
+        let to_write_us = made.iter().map(|change| span(change.at_us, change.written_us)).collect();
+        Ok(Self { made, events_per_s, to_write_us, writes, commits, cpu_percent, after })
     }
+}
+
+fn span(from_us: i64, to_us: i64) -> u64 {
+    u64::try_from(to_us - from_us).unwrap_or(0)
 }
 
 /// What came of the changes, by the log.
@@ -230,12 +247,14 @@ struct Read {
     taking_in: usize,
     reactions: usize,
     to_plan_us: Vec<u64>,
+    to_durable_us: Vec<u64>,
+    to_sent_us: Vec<u64>,
 }
 
 impl Read {
     fn from(rig: &Rig, changed: &Changed) -> Result<Self, CliError> {
         let mut read = Self::default();
-        let mut planned: BTreeMap<HostName, Vec<i64>> = BTreeMap::new();
+        let mut planned: BTreeMap<HostName, Vec<(i64, Seq)>> = BTreeMap::new();
         let (mut reaction, mut taking_in) = (Seq::NONE, Seq::NONE);
         let scanned = rig.reader()?.scan(Seq(changed.after.0 + 1), &mut |item| {
             if let Ok(stored) = item {
@@ -249,7 +268,7 @@ impl Read {
                         read.taking_in += 1;
                     }
                     Body::Known(Event::StepIssued(StepIssued { step: Step::PutSecret { host, .. }, .. })) => {
-                        planned.entry(host.clone()).or_default().push(stored.header.time_us);
+                        planned.entry(host.clone()).or_default().push((stored.header.time_us, stored.header.seq));
                     }
                     Body::Known(_) | Body::Opaque(_) | Body::NeedsVersion(_) | Body::Withheld => {}
                 }
@@ -257,10 +276,15 @@ impl Read {
             std::ops::ControlFlow::Continue(())
         });
         scanned.map_err(|error| CliError::refused(error.to_string(), "look at the disk"))?;
-        let first = |host: &HostName, since_us: i64| {
-            planned.get(host)?.iter().find(|at_us| **at_us >= since_us).and_then(|at_us| u64::try_from(at_us - since_us).ok())
-        };
-        read.to_plan_us = changed.made.iter().filter_map(|(host, since_us)| first(host, *since_us)).collect();
+        for change in &changed.made {
+            let of_host = planned.get(&change.host).into_iter().flatten();
+            let Some((planned_us, seq)) = of_host.copied().find(|(planned_us, _)| *planned_us >= change.at_us) else { continue };
+            let commit = changed.commits.partition_point(|commit| commit.last < seq);
+            let Some(durable_us) = changed.commits.get(commit).map(|commit| commit.at_us) else { continue };
+            read.to_plan_us.push(span(change.at_us, planned_us));
+            read.to_durable_us.push(span(planned_us, durable_us));
+            read.to_sent_us.push(span(durable_us, change.written_us));
+        }
         Ok(read)
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct Rig {
     outside: Outside,
     log_dir: PathBuf,
     incarnation: Option<Incarnation>,
+    /// Lives of the daemon so far.
+    lives: u64,
 }
 
 impl Rig {
@@ -69,7 +71,7 @@ impl Rig {
             outside.gateway = Arc::new(Link::new(&world.gateway, TOKEN, limit));
         }
         let log_dir = dir.join("log");
-        let mut rig = Self { world, hosts: Vec::new(), commits: Commits::default(), outside, log_dir, incarnation: None };
+        let mut rig = Self { world, hosts: Vec::new(), commits: Commits::default(), outside, log_dir, incarnation: None, lives: 0 };
         rig.begin().await?;
         Ok(rig)
     }
@@ -78,7 +80,8 @@ impl Rig {
         let options = OpenOptions::new(Subject::Daemon(self.outside.settings.instance().to_owned()));
         let opened = SledLog::open(&self.log_dir, &self.outside.clock, self.outside.entropy.clone(), &options);
         let (log, _) = opened.map_err(|error| failed(ServeError::Open(error)))?;
-        let begun = Incarnation::begin(&self.outside, Box::new(TimedLog::new(log, self.commits.clone()))).await;
+        let begun = Incarnation::begin(&self.outside, Box::new(TimedLog::new(log, self.outside.clock.clone(), self.commits.clone()))).await;
+        self.lives += 1;
         self.incarnation = Some(begun.map_err(|error| failed(ServeError::NotBegun(error)))?);
         Ok(())
     }
@@ -96,12 +99,12 @@ impl Rig {
         self.wait_for_all().await
     }
 
-    /// Waits until every app's host runs, the gateway knows of it, and nobody has anything to do.
+    /// Waits until every app's host runs, the gateway knows of it in this life of the daemon, and nobody has anything to do.
     pub(super) async fn wait_for_all(&self) -> Result<(), CliError> {
         let registry = self.registry()?.clone();
         let at_rest = move || {
             let states = registry.states();
-            states.len() == self.hosts.len() && registry.busy() == 0 && states.iter().all(|(_, app)| is_at_rest(app))
+            states.len() == self.hosts.len() && registry.busy() == 0 && states.iter().all(|(_, app)| is_at_rest(app, self.lives))
         };
         self.until("every app is at rest", at_rest).await
     }
@@ -140,12 +143,12 @@ impl Rig {
     }
 }
 
-fn is_at_rest(app: &App) -> bool {
+fn is_at_rest(app: &App, life: u64) -> bool {
     let live = app.want.as_ref().and_then(|want| want.live_host.as_ref());
     let rests = live
         .and_then(|live| app.hosts.get(live))
         .is_some_and(|host| host.work == Work::Rest && host.flights.is_empty() && host.pod.as_ref().is_some_and(|pod| pod.runs()));
-    app.confirmed && rests
+    app.incarnation == life && app.listed.is_some() && app.confirmed && rests
 }
 
 /// A healthy app that is up at once: the embedded nodes' work is not what is measured, so there is as little of it as can be.

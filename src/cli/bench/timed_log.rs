@@ -3,17 +3,29 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::clock;
+use crate::clock::{self, Clock};
 use crate::events::log::{AppendError, EventLog, LogReader};
 use crate::events::record::{Reaction, Record};
+use crate::ids::Seq;
 
-/// How long commits took, microseconds, in order; cheap to clone, all clones are one.
+/// One group commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Commit {
+    /// Its last record.
+    pub(super) last: Seq,
+    /// When it was durable, log time.
+    pub(super) at_us: i64,
+    /// How long it took, microseconds.
+    pub(super) took_us: u64,
+}
+
+/// The commits so far, in order; cheap to clone, all clones are one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Commits(Arc<Mutex<Vec<u64>>>);
+pub(super) struct Commits(Arc<Mutex<Vec<Commit>>>);
 
 impl Commits {
     /// Takes what was noted so far.
-    pub(super) fn take(&self) -> Vec<u64> {
+    pub(super) fn take(&self) -> Vec<Commit> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -21,12 +33,13 @@ impl Commits {
 /// The log.
 pub(super) struct TimedLog {
     log: Box<dyn EventLog>,
+    clock: Clock,
     commits: Commits,
 }
 
 impl TimedLog {
-    pub(super) fn new(log: impl EventLog + 'static, commits: Commits) -> Self {
-        Self { log: Box::new(log), commits }
+    pub(super) fn new(log: impl EventLog + 'static, clock: Clock, commits: Commits) -> Self {
+        Self { log: Box::new(log), clock, commits }
     }
 }
 
@@ -35,7 +48,10 @@ impl EventLog for TimedLog {
         let begun = clock::now();
         let appended = self.log.append(reactions);
         let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.commits.0.lock().unwrap_or_else(PoisonError::into_inner).push(took_us);
+        if let Some(last) = appended.iter().flatten().flatten().last() {
+            let commit = Commit { last: last.header.seq, at_us: self.clock.now_us(), took_us };
+            self.commits.0.lock().unwrap_or_else(PoisonError::into_inner).push(commit);
+        }
         appended
     }
 
