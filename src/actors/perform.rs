@@ -12,7 +12,7 @@ use crate::events::kinds::pod::PodSeen;
 use crate::events::kinds::step::{ApiCalled, ObjectSeen, Refusal, Step};
 use crate::events::kinds::want::{EnvironmentFetched, SourceKept};
 use crate::events::record::Event;
-use crate::gateway::{Gateway, GatewayError, SourceError, SourceStore};
+use crate::gateway::{Gateway, GatewayError, Kept, SourceError, SourceStore};
 use crate::ids::{AppId, HostName, PackageDigest, Word};
 use crate::kube::answer::Answer;
 use crate::kube::environment::Environment;
@@ -135,9 +135,7 @@ impl Performer {
         let mut events = Vec::new();
         if let Some(digest) = sha256 {
             match self.sources.ensure(&self.gateway, &order.app, order.release, digest).await {
-                Ok(kept) if kept.fetched => {
-                    events.push(Event::SourceKept(SourceKept { sha256: digest, bytes: kept.bytes, from: Word::new("gateway") }));
-                }
+                Ok(kept) if kept.fetched => events.push(source_kept(digest, kept, "gateway")),
                 Ok(_) => {}
                 Err(error) => return refused(work, &error),
             }
@@ -184,9 +182,16 @@ impl Performer {
 
     /// No pod before its policy is confirmed (DESIGN.md, invariant 8).
     async fn create_pod(&self, work: &Work, mut order: Order, sha256: Option<PackageDigest>) -> Tried {
-        let Some(sha256) = sha256 else {
-            let explained = Some("no package is known for this release".to_owned());
-            return Tried { explained, ..Tried::unsent(work, Answer::Refused(Refusal::Source)) };
+        let mut events = Vec::new();
+        let sha256 = match sha256 {
+            Some(sha256) => sha256,
+            None => match self.sources.adopt(&self.gateway, &order.app, order.release).await {
+                Ok((sha256, kept)) => {
+                    events.push(source_kept(sha256, kept, "unproved"));
+                    sha256
+                }
+                Err(error) => return refused(work, &error),
+            },
         };
         let policy = self.cluster.ensure_policy(order.step, order.attempts).await;
         if !matches!(policy.answer, Answer::Done | Answer::AlreadySo) {
@@ -197,15 +202,20 @@ impl Performer {
             } else if answer == Answer::Unknown {
                 answer = Answer::AGAIN;
             }
-            return Tried { answer, object: None, ..Tried::of(policy, &work.app) };
+            return Tried { answer, object: None, events, ..Tried::of(policy, &work.app) };
         }
         order.attempts = policy.attempts;
         let performed = self.cluster.create_pod(&order, &sha256).await;
         let mut tried = Tried::of(performed, &work.app);
         tried.requests += policy.requests;
+        tried.events.extend(events);
         tried.calls.splice(0..0, policy.calls);
         tried
     }
+}
+
+fn source_kept(sha256: PackageDigest, kept: Kept, from: &str) -> Event {
+    Event::SourceKept(SourceKept { sha256, bytes: kept.bytes, from: Word::new(from) })
 }
 
 fn refused(work: &Work, error: &SourceError) -> Tried {

@@ -17,7 +17,7 @@ use crate::app::state::App;
 use crate::config::Limits;
 use crate::events::kinds::pod::{NodeReady, NodeSeen, PodGone, SecretSeen};
 use crate::events::record::Event;
-use crate::ids::{AppId, PackageDigest, Uid};
+use crate::ids::{AppId, PackageDigest, Uid, Word};
 
 /// All subjects; cheap to clone, all clones are one.
 #[derive(Clone)]
@@ -161,22 +161,38 @@ impl Registry {
     /// A node's condition: told to the apps that have a pod there.
     pub(super) fn node(&self, seen: &NodeSeen) {
         let mut slots = self.slots();
-        if slots.nodes.insert(seen.node.clone(), seen.ready) == Some(seen.ready) {
-            return;
-        }
-        for (app, slot) in slots.by_app.iter_mut().filter(|(_, slot)| !slot.quarantined) {
-            // A node that is fine is not worth a record, unless it was not before.
-            let news = seen.ready != NodeReady::Ready || slot.state.nodes.contains_key(&seen.node);
-            if news && slot.state.hosts.values().any(|host| host.is_on(&seen.node)) {
-                slot.inbox.take_in(Fact::Node(seen.clone()));
+        slots.nodes.insert(seen.node.clone(), seen.ready);
+        for (app, slot) in &mut slots.by_app {
+            if slot.node_became(seen) {
                 self.wake(app, slot);
             }
         }
     }
 
-    /// Nodes cannot be watched any more: what is known of them is worth nothing.
-    pub(super) fn forget_nodes(&self) {
-        self.slots().nodes.clear();
+    /// A complete list of the nodes: what a pod was bound to and is not in it is gone.
+    pub(super) fn nodes_listed(&self, seen: &[NodeSeen]) {
+        let mut slots = self.slots();
+        let Slots { by_app, nodes, .. } = &mut *slots;
+        *nodes = seen.iter().map(|seen| (seen.node.clone(), seen.ready)).collect();
+        for (app, slot) in by_app {
+            let seen = slot.bound_to().map(|node| NodeSeen { ready: *nodes.get(&node).unwrap_or(&NodeReady::Gone), node });
+            if seen.collect::<Vec<_>>().iter().fold(false, |told, seen| slot.node_became(seen) || told) {
+                self.wake(app, slot);
+            }
+        }
+    }
+
+    /// Nodes cannot be watched any more: what was known of them is worth nothing.
+    pub(super) fn nodes_lost(&self) {
+        let mut slots = self.slots();
+        slots.nodes.clear();
+        for (app, slot) in &mut slots.by_app {
+            let known: Vec<Word> = slot.bound_to().filter(|node| slot.state.nodes.contains_key(node)).collect();
+            let told = known.into_iter().map(|node| NodeSeen { node, ready: NodeReady::Unwatched });
+            if told.fold(false, |told, seen| slot.node_became(&seen) || told) {
+                self.wake(app, slot);
+            }
+        }
     }
 
     /// Takes what waits for a subject, and its state; `None` when there is nothing to react to. What is taken is kept in hand
@@ -197,16 +213,11 @@ impl Registry {
         let Some(slot) = by_app.get_mut(app) else { return };
         slot.in_hand = None;
         slot.failures = 0;
-        for node in state.hosts.values().filter_map(|host| host.node()) {
-            // A node that is fine is not worth a record, unless it was not before.
-            if let Some(ready) = nodes.get(node)
-                && state.nodes.get(node) != Some(ready)
-                && (*ready != NodeReady::Ready || state.nodes.contains_key(node))
-            {
-                slot.inbox.take_in(Fact::Node(NodeSeen { node: node.clone(), ready: *ready }));
-            }
-        }
         slot.state = state;
+        let seen = slot.bound_to().filter_map(|node| nodes.get(&node).map(|ready| NodeSeen { node, ready: *ready }));
+        for seen in seen.collect::<Vec<_>>() {
+            slot.node_became(&seen);
+        }
     }
 
     /// The reaction came to nothing: what it took in was no news.

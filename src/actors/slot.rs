@@ -1,6 +1,6 @@
 //! One subject's slot: its committed state, what waits for it, what its reaction under way has in hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ractor::ActorRef;
@@ -9,7 +9,7 @@ use super::facts::{Fact, SeenPod, Shown};
 use super::inbox::{Batch, Inbox, Quiet};
 use super::subject::Wake;
 use crate::app::state::{App, Host};
-use crate::events::kinds::pod::NodeReady;
+use crate::events::kinds::pod::{NodeReady, NodeSeen};
 use crate::events::record::Event;
 use crate::ids::{AppId, HostName, Word};
 
@@ -78,6 +78,24 @@ impl Slot {
         self.in_hand.is_some() || self.inbox.has_work()
     }
 
+    /// The nodes of its pods.
+    pub(super) fn bound_to(&self) -> impl Iterator<Item = Word> + use<> {
+        let nodes: BTreeSet<Word> = self.state.hosts.values().filter_map(Host::node).cloned().collect();
+        nodes.into_iter()
+    }
+
+    /// Posts how a node is, if that is news; says whether it was. A node that is fine is not worth a record, unless it was not before.
+    pub(super) fn node_became(&mut self, seen: &NodeSeen) -> bool {
+        let known = self.state.nodes.get(&seen.node);
+        let is_news =
+            if seen.ready == NodeReady::Ready { known.is_some_and(|known| *known != NodeReady::Ready) } else { known != Some(&seen.ready) };
+        let concerns = !self.quarantined && self.state.hosts.values().any(|host| host.node() == Some(&seen.node));
+        if is_news && concerns {
+            self.inbox.take_in(Fact::Node(seen.clone()));
+        }
+        is_news && concerns
+    }
+
     /// Posts what a list showed of it, if there is anything that the list could differ from.
     pub(super) fn take_list(&mut self, shown: Vec<SeenPod>, list: Shown) {
         let blank = self.state.hosts.is_empty() && self.inbox.is_empty() && self.in_hand.is_none();
@@ -95,10 +113,6 @@ impl Host {
     /// The node of its pod.
     pub(super) fn node(&self) -> Option<&Word> {
         self.pod.as_ref().and_then(|pod| pod.view.as_ref()).map(|view| &view.node).filter(|node| !node.is_empty())
-    }
-
-    pub(super) fn is_on(&self, node: &Word) -> bool {
-        self.node() == Some(node)
     }
 }
 

@@ -53,7 +53,6 @@ pub(super) struct WatchState {
     parts: WatchParts,
     pods: mpsc::Receiver<Watched<Observation>>,
     nodes: mpsc::Receiver<Watched<NodeSeen>>,
-    known_nodes: BTreeSet<Word>,
     loops: [AbortHandle; 2],
 }
 
@@ -70,7 +69,7 @@ impl Actor for WatchActor {
             tokio::spawn(parts.nodes.clone().run(node_sink)).abort_handle(),
         ];
         myself.cast(Next)?;
-        Ok(WatchState { parts, pods, nodes, known_nodes: BTreeSet::new(), loops })
+        Ok(WatchState { parts, pods, nodes, loops })
     }
 
     async fn handle(&self, myself: ActorRef<Next>, _next: Next, state: &mut WatchState) -> Result<(), ActorProcessingErr> {
@@ -213,29 +212,16 @@ impl WatchState {
         match watched {
             Watched::Listed { seen, .. } => {
                 self.parts.health.note(|vitals| vitals.nodes_unknown = false);
-                let there: BTreeSet<Word> = seen.iter().map(|node| node.node.clone()).collect();
-                for node in self.known_nodes.difference(&there) {
-                    self.parts.registry.node(&NodeSeen { node: node.clone(), ready: NodeReady::Gone });
-                }
-                self.known_nodes = there;
-                for node in &seen {
-                    self.parts.registry.node(node);
-                }
+                self.parts.registry.nodes_listed(&seen);
             }
-            Watched::Seen(node) => {
-                self.known_nodes.insert(node.node.clone());
-                self.parts.registry.node(&node);
-            }
-            Watched::Deleted(node) => {
-                self.known_nodes.remove(&node.node);
-                self.parts.registry.node(&NodeSeen { node: node.node, ready: NodeReady::Gone });
-            }
+            Watched::Seen(node) => self.parts.registry.node(&node),
+            Watched::Deleted(node) => self.parts.registry.node(&NodeSeen { node: node.node, ready: NodeReady::Gone }),
             Watched::Lost { reason: WatchLossReason::Unreachable, .. } => {
                 if !self.parts.health.vitals().nodes_unknown {
                     tracing::warn!("nodes cannot be watched: their state is unknown, and nothing is forced away");
                 }
                 self.parts.health.note(|vitals| vitals.nodes_unknown = true);
-                self.parts.registry.forget_nodes();
+                self.parts.registry.nodes_lost();
             }
             Watched::Lost { .. } | Watched::Alive { .. } | Watched::Odd(_) => {}
         }

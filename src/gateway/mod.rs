@@ -12,7 +12,7 @@ pub use api::{Gateway, GatewayError, GatewayRefusal};
 pub use judge::{Judged, NotBelieved, RefusedWant, judge};
 pub use protocol::{Report, ReportState, WHY_CHARS};
 pub use report::{Beat, Outbox};
-pub use sources::{SourceError, SourceStore};
+pub use sources::{Kept, SourceError, SourceStore};
 pub use withdrawals::Withdrawals;
 
 #[cfg(test)]

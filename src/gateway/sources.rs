@@ -39,6 +39,12 @@ pub enum SourceError {
     },
 }
 
+impl SourceError {
+    fn disk(digest: PackageDigest, error: &io::Error) -> Self {
+        Self::Disk { digest: digest.short(), reason: error.to_string() }
+    }
+}
+
 /// A package that is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
@@ -55,6 +61,8 @@ struct Entry {
     bytes: u64,
     /// Its digest was computed by this process; a file that an earlier one left is read once before it is trusted.
     proved: bool,
+    /// Its digest is known from the package alone: nobody names it before its pod is seen, so this process does not remove it.
+    adopted: bool,
 }
 
 #[derive(Default)]
@@ -106,7 +114,7 @@ impl SourceStore {
             let found = entry.metadata()?;
             match digest {
                 Some(digest) if found.is_file() => {
-                    kept.insert(digest, Entry { bytes: found.len(), proved: false });
+                    kept.insert(digest, Entry { bytes: found.len(), proved: false, adopted: false });
                 }
                 _ if found.is_file() => fs::remove_file(entry.path())?,
                 _ => tracing::warn!(path = %entry.path().display(), "not a package: left where it is"),
@@ -148,6 +156,21 @@ impl SourceStore {
         result
     }
 
+    /// Takes what the gateway gives for a release whose digest nobody knows any more, bounded, and keeps it under the digest that
+    /// it has (hosted-apps.md, "unproved").
+    ///
+    /// # Errors
+    /// As [`SourceStore::ensure`], but for the digest.
+    pub async fn adopt(&self, gateway: &Arc<dyn Gateway>, app: &AppId, release: u64) -> Result<(PackageDigest, Kept), SourceError> {
+        let _slot = self.0.slots.acquire().await.expect("the semaphore is never closed");
+        let package = read_bounded(gateway.source(app, release).await?, self.0.max_bytes).await?;
+        let digest = PackageDigest::from_bytes(Sha256::digest(&package).into());
+        let bytes = package.len() as u64;
+        self.0.write(digest, package).await?;
+        self.0.state().kept.insert(digest, Entry { bytes, proved: true, adopted: true });
+        Ok((digest, Kept { bytes, fetched: true }))
+    }
+
     /// The package's file and its size; `None` when it is not kept.
     #[must_use]
     pub fn file(&self, digest: PackageDigest) -> Option<(PathBuf, u64)> {
@@ -167,7 +190,8 @@ impl SourceStore {
     /// When the disk refuses; the others are removed nevertheless.
     pub fn retain(&self, named: &BTreeSet<PackageDigest>) -> io::Result<()> {
         let mut state = self.0.state();
-        let unnamed: Vec<PackageDigest> = state.kept.keys().filter(|digest| !named.contains(digest)).copied().collect();
+        let unnamed = state.kept.iter().filter(|(digest, entry)| !entry.adopted && !named.contains(digest));
+        let unnamed: Vec<PackageDigest> = unnamed.map(|(digest, _)| *digest).collect();
         let mut result = Ok(());
         for digest in unnamed {
             if state.fetching.contains_key(&digest) {
@@ -201,7 +225,7 @@ impl Inner {
         release: u64,
         digest: PackageDigest,
     ) -> Result<Kept, SourceError> {
-        let disk = |e: io::Error| SourceError::Disk { digest: digest.short(), reason: e.to_string() };
+        let disk = |error| SourceError::disk(digest, &error);
         let left = self.state().kept.get(&digest).copied();
         if let Some(entry) = left {
             let path = self.path(digest);
@@ -215,19 +239,21 @@ impl Inner {
         let _slot = self.slots.acquire().await.expect("the semaphore is never closed");
         let package = read_bounded(gateway.source(&app, release).await?, self.max_bytes).await?;
         let bytes = package.len() as u64;
-        let (folder, path) = (self.folder.clone(), self.path(digest));
-        let partial = folder.join(format!("{digest}.{}.partial", self.written.fetch_add(1, Ordering::Relaxed)));
-        let written = self.on_disk(move || {
-            if <[u8; 32]>::from(Sha256::digest(&package)) != *digest.as_bytes() {
-                return Ok(false);
-            }
-            write_whole(&folder, &partial, &path, &package).map(|()| true)
-        });
-        if !written.await.map_err(disk)? {
+        let offered = package.clone();
+        let is_it = move || Ok(<[u8; 32]>::from(Sha256::digest(&offered)) == *digest.as_bytes());
+        if !self.on_disk(is_it).await.map_err(disk)? {
             return Err(GatewayError::Refused { what: "source", why: GatewayRefusal::BadDigest }.into());
         }
-        self.state().kept.insert(digest, Entry { bytes, proved: true });
+        self.write(digest, package).await?;
+        self.state().kept.insert(digest, Entry { bytes, proved: true, adopted: false });
         Ok(Kept { bytes, fetched: true })
+    }
+
+    async fn write(&self, digest: PackageDigest, package: Bytes) -> Result<(), SourceError> {
+        let (folder, path) = (self.folder.clone(), self.path(digest));
+        let partial = folder.join(format!("{digest}.{}.partial", self.written.fetch_add(1, Ordering::Relaxed)));
+        let written = self.on_disk(move || write_whole(&folder, &partial, &path, &package)).await;
+        written.map_err(|error| SourceError::disk(digest, &error))
     }
 
     async fn on_disk<T: Send + 'static>(&self, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {

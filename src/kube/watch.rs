@@ -161,7 +161,8 @@ fn expired(status: &ApiStatus) -> bool {
 impl<D: Decode> Watch<D> {
     /// Runs until nobody listens any more. Waiting for the sink slows the stream down and loses nothing.
     pub async fn run(self, sink: mpsc::Sender<Watched<D::Seen>>) {
-        let mut running = Running { alive: now(), alive_us: self.clock.now_us(), watch: self, sink, version: 0, troubles: 0, lost: false };
+        let mut running =
+            Running { alive: now(), alive_us: self.clock.now_us(), watch: self, sink, version: 0, troubles: 0, lost: false, early: false };
         // Ends with `Stopped` alone.
         running.run().await;
     }
@@ -179,6 +180,9 @@ struct Running<D: Decode> {
     troubles: u32,
     /// Whether `Lost` was told since the last list.
     lost: bool,
+    /// A server was silent: watches begin one version early. A server sends no bookmark that is not newer than the beginning, and
+    /// one whose store sends few progress notifications would be silent for ever while nothing changes.
+    early: bool,
 }
 
 impl<D: Decode> Running<D> {
@@ -188,6 +192,8 @@ impl<D: Decode> Running<D> {
                 Ok(()) => self.watch_on().await,
                 Err(end) => end,
             };
+            // The version before may be gone when the one of the list is not.
+            self.early = matches!(end, End::Silent) || (self.early && !matches!(end, End::Expired));
             let reason = match end {
                 End::Stopped => return,
                 End::Expired => WatchLossReason::Expired,
@@ -315,7 +321,7 @@ impl<D: Decode> Running<D> {
 
     async fn open(&self) -> Result<::kube::client::Body, End> {
         let Watch { client, path, limits, .. } = &self.watch;
-        let (timeout, version) = (limits.timeout_s, self.version);
+        let (timeout, version) = (limits.timeout_s, self.version - u64::from(self.early && self.version > 1));
         let query = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout}&resourceVersion={version}{}", self.selector());
         let request = built(Request::get(format!("{path}?{query}"))).map_err(|error| End::failed(error.to_string()))?;
         let answered = tokio::time::timeout(limits.headers, client.send(request)).await;

@@ -5,12 +5,13 @@ use std::time::Duration;
 use super::support::{Town, app};
 use crate::config::Act;
 use crate::events::kinds::operator::Frozen;
+use crate::events::kinds::pod::NodeReady;
 use crate::events::log::{EventLog as _, OpenOptions};
 use crate::events::mem_log::MemLog;
 use crate::events::record::{Draft, Event, Reaction};
-use crate::ids::{Seq, Subject};
+use crate::ids::{Seq, Subject, Word};
 use crate::run::Window;
-use crate::sim::api::{Action, Canned, Match, Refusal, Verb};
+use crate::sim::api::{Action, Canned, Cut, Match, Refusal, Verb};
 
 #[tokio::test(start_paused = true)]
 async fn with_act_none_steps_are_withheld_and_nothing_is_sent() {
@@ -74,6 +75,31 @@ async fn without_the_right_to_watch_nodes_nothing_is_forced_away() {
     });
     assert_eq!(forced, 0, "{}", town.story());
     assert_eq!(town.pods(), [host]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_known_of_a_node_forces_nothing_away_once_nobody_watches_it() {
+    let mut town = Town::new().await;
+    town.start().await;
+    let host = town.live_app("acme/bot").await;
+    let pod = town.world.api.object("pods", "apps", &host).expect("the pod");
+    let node = pod["spec"]["nodeName"].as_str().expect("a node").to_owned();
+    town.world.nodes.lose(&node, crate::sim::node::Loss::Unreachable, true);
+    let is_known =
+        |town: &Town, as_what: NodeReady| town.state("acme/bot").is_some_and(|state| state.nodes.get(&Word::new(&node)) == Some(&as_what));
+    town.until("the node is lost", |town| is_known(town, NodeReady::NotReady)).await;
+    for verb in [Verb::List, Verb::Watch] {
+        let refusal = Refusal::new(503, "ServiceUnavailable", "away", serde_json::json!({}));
+        town.world.api.faults().always(Match::on(verb, "nodes"), Action::Answer(Canned::refusal(&refusal)));
+    }
+    town.world.api.cut_watches("nodes", Cut::Reset);
+    town.until("nobody watches", |town| is_known(town, NodeReady::Unwatched)).await;
+    tokio::time::sleep(Duration::from_secs(1_200)).await;
+    let is_forced = |event: &Event| matches!(event, Event::StepIssued(issued) if matches!(issued.step, crate::events::kinds::step::Step::DeletePod { forced: true, .. }));
+    assert_eq!((town.count("acme/bot", is_forced), town.pods()), (0, vec![host.clone()]), "{}", town.story());
+    town.world.api.faults().clear_all();
+    town.until("another pod", |town| town.writes_like(&format!("create pods {host}")) == 2).await;
+    assert_eq!(town.count("acme/bot", is_forced), 1, "{}", town.story());
 }
 
 #[tokio::test(start_paused = true)]

@@ -307,6 +307,7 @@ fn node_ready(word: &str) -> NodeReady {
         "ready" => NodeReady::Ready,
         "lost" => NodeReady::NotReady,
         "gone" => NodeReady::Gone,
+        "unwatched" => NodeReady::Unwatched,
         other => panic!("no such node state: {other}"),
     }
 }

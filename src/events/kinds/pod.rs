@@ -182,6 +182,8 @@ pub enum NodeReady {
     NotReady,
     /// The node object is not there.
     Gone,
+    /// It was one of the above, and nodes cannot be watched any more: nobody knows.
+    Unwatched,
 }
 
 /// A node's condition changed.

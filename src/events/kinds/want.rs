@@ -81,10 +81,10 @@ pub struct EnvironmentFetched {
 /// A release's package is on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceKept {
-    /// Its digest, verified.
+    /// Its digest, computed from the package.
     pub sha256: PackageDigest,
     /// Its size, bytes.
     pub bytes: u64,
-    /// Where it came from.
+    /// `gateway`: it is what was asked for; `unproved`: the gateway's package of that release, because its digest was not known.
     pub from: Word,
 }

@@ -261,7 +261,7 @@ fn about_pods() -> Samples {
     [
         {
             let node = |ready| NodeSeen { node: word("node-1"), ready };
-            cases(Event::NodeSeen, [NodeReady::Ready, NodeReady::NotReady, NodeReady::Gone].map(node))
+            cases(Event::NodeSeen, [NodeReady::Ready, NodeReady::NotReady, NodeReady::Gone, NodeReady::Unwatched].map(node))
         },
         cases(Event::PodSeen, pod_samples()),
         {

@@ -170,6 +170,25 @@ async fn what_nobody_names_is_removed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_package_of_unknown_digest_is_bounded_and_kept_until_the_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(folder.path());
+    let app = AppId::new("acme", "bot").expect("a name");
+    let gateway: Arc<dyn Gateway> = Given::package(b"whatever it is");
+    let (adopted, kept) = store.adopt(&gateway, &app, 1).await.expect("kept");
+    assert_eq!((adopted, kept.bytes), (digest(b"whatever it is"), 14));
+    store.retain(&BTreeSet::new()).expect("the disk");
+    let (path, _) = store.file(adopted).expect("nobody can name it before its pod is seen");
+    assert_eq!(std::fs::read(path).expect("a file"), b"whatever it is");
+    let gateway: Arc<dyn Gateway> = Given::package(&[7; 101]);
+    let refused = store.adopt(&gateway, &app, 1).await;
+    assert!(
+        matches!(refused, Err(SourceError::Gateway(GatewayError::Refused { why: GatewayRefusal::TooLarge { limit: 100 }, .. }))),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_disk_that_refuses_is_no_fault_of_the_release() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(folder.path());

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::script::{Piece, Say, Script, status};
-use super::watches::{LIST, bookmark, hang, healthy, list, seconds, watched};
+use super::watches::{LIST, bookmark, expired, hang, healthy, list, seconds, watched};
 
 #[tokio::test(start_paused = true)]
 async fn b03_a_silent_watch_is_replaced_by_a_list() {
@@ -13,11 +13,11 @@ async fn b03_a_silent_watch_is_replaced_by_a_list() {
         ("GET resourceVersion=50", hang()),
         (LIST, list(60, &[])),
         // The list itself hangs, then the watch's headers do.
-        ("GET resourceVersion=60", Say::Never),
-        ("GET resourceVersion=60", Say::Stream(vec![Piece::Text("{\"type\":\"ADD".to_owned()), Piece::Hang])),
+        ("GET resourceVersion=59", Say::Never),
+        ("GET resourceVersion=59", Say::Stream(vec![Piece::Text("{\"type\":\"ADD".to_owned()), Piece::Hang])),
         (LIST, Say::Never),
         (LIST, list(70, &[])),
-        ("GET resourceVersion=70", healthy(71)),
+        ("GET resourceVersion=69", healthy(71)),
     ]);
     expect![[r#"
         0     LIST
@@ -25,13 +25,13 @@ async fn b03_a_silent_watch_is_replaced_by_a_list() {
         0 listed @50 ["h1"]
         150 lost Silent since 0 @50
         150     LIST
-        150     WATCH @60
+        150     WATCH @59
         150 listed @60 []
-        180     WATCH @60
+        180     WATCH @59
         300 lost Silent since 150 @60
         301     LIST
         362     LIST
-        362     WATCH @70
+        362     WATCH @69
         362 listed @70 []
         422 alive @71
         482 alive @72
@@ -49,7 +49,7 @@ async fn b03_a_deaf_watch_that_closes_cleanly_is_silent_all_the_same() {
         ("GET resourceVersion=50", deaf()),
         ("GET resourceVersion=50", deaf()),
         (LIST, list(20, &[])),
-        ("GET resourceVersion=20", healthy(21)),
+        ("GET resourceVersion=19", healthy(21)),
     ]);
     expect![[r#"
         0     LIST
@@ -59,10 +59,39 @@ async fn b03_a_deaf_watch_that_closes_cleanly_is_silent_all_the_same() {
         120     WATCH @50
         150 lost Silent since 0 @50
         150     LIST
-        150     WATCH @20
+        150     WATCH @19
         150 listed @20 []
     "#]]
     .assert_eq(&watched(&script, seconds(200)).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_silent_is_watched_from_one_version_before_for_as_long_as_it_has_it() {
+    let script = Script::new(vec![
+        (LIST, list(50, &["h1"])),
+        ("GET resourceVersion=50", hang()),
+        (LIST, list(50, &["h1"])),
+        ("GET resourceVersion=49", Say::Stream(vec![Piece::Wait(seconds(60)), bookmark(50), Piece::Wait(seconds(30))])),
+        ("GET resourceVersion=49", Say::Json(410, expired())),
+        (LIST, list(50, &["h1"])),
+        ("GET resourceVersion=50", hang()),
+    ]);
+    expect![[r#"
+        0     LIST
+        0     WATCH @50
+        0 listed @50 ["h1"]
+        150 lost Silent since 0 @50
+        150     LIST
+        150     WATCH @49
+        150 listed @50 ["h1"]
+        210 alive @50
+        240     WATCH @49
+        240 lost Expired since 210 @50
+        240     LIST
+        240     WATCH @50
+        240 listed @50 ["h1"]
+    "#]]
+    .assert_eq(&watched(&script, seconds(300)).await);
 }
 
 #[tokio::test(start_paused = true)]

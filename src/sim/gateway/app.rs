@@ -28,7 +28,8 @@ pub struct App {
     /// What it is started with.
     pub environment: BTreeMap<String, String>,
     secret_version: u64,
-    sources: BTreeMap<u64, Bytes>,
+    /// Packages by release, each with its SHA-256.
+    sources: BTreeMap<u64, (Bytes, String)>,
 }
 
 impl App {
@@ -55,11 +56,13 @@ impl App {
         self.release = release;
         let (org, name) = (&self.org, &self.name);
         self.sources.entry(release).or_insert_with(|| {
-            source.unwrap_or_else(|| {
+            let source = source.unwrap_or_else(|| {
                 let manifest = format!("{{\"name\":\"{name}\",\"version\":\"{release}.0.0\"}}\n");
                 let code = format!("console.log('{org}/{name} r{release}'); setInterval(() => {{}}, 1000);\n");
                 package(&[("package.json", manifest.as_bytes()), ("index.js", code.as_bytes())]).into()
-            })
+            });
+            let sha256 = hex(&Sha256::digest(&source));
+            (source, sha256)
         });
         self.renamed()
     }
@@ -88,12 +91,12 @@ impl App {
     /// A release's package.
     #[must_use]
     pub fn source(&self, release: u64) -> Option<&Bytes> {
-        self.sources.get(&release)
+        self.sources.get(&release).map(|(source, _)| source)
     }
 
     /// The SHA-256 of the wanted release's package.
     #[must_use]
     pub fn sha256(&self) -> String {
-        self.source(self.release).map(|source| hex(&Sha256::digest(source))).unwrap_or_default()
+        self.sources.get(&self.release).map(|(_, sha256)| sha256.clone()).unwrap_or_default()
     }
 }
