@@ -288,3 +288,17 @@ impl Read {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn it_comes_to_its_end_and_one_change_is_one_reaction() {
+        let place = Place::new(None).expect("a temporary folder");
+        let amount = Amount { apps: 5, rounds: 2, idle: Duration::from_millis(200) };
+        let figures = measure(&amount, &place, By::Process).await.expect("figures");
+        assert_eq!((figures.changes, figures.reactions_per_change), (10, 1.0));
+        assert!(figures.p50_ms > 0.0 && figures.p50_ms <= figures.p99_ms, "{}", figures.text());
+    }
+}

@@ -104,7 +104,7 @@ impl Rig {
         let registry = self.registry()?.clone();
         let at_rest = move || {
             let states = registry.states();
-            states.len() == self.hosts.len() && registry.busy() == 0 && states.iter().all(|(_, app)| is_at_rest(app, self.lives))
+            registry.is_listed() && states.len() == self.hosts.len() && registry.busy() == 0 && states.iter().all(|(_, app)| is_at_rest(app, self.lives))
         };
         self.until("every app is at rest", at_rest).await
     }
@@ -148,7 +148,7 @@ fn is_at_rest(app: &App, life: u64) -> bool {
     let rests = live
         .and_then(|live| app.hosts.get(live))
         .is_some_and(|host| host.work == Work::Rest && host.flights.is_empty() && host.pod.as_ref().is_some_and(|pod| pod.runs()));
-    app.incarnation == life && app.listed.is_some() && app.confirmed && rests
+    app.incarnation == life && app.confirmed && rests
 }
 
 /// A healthy app that is up at once: the embedded nodes' work is not what is measured, so there is as little of it as can be.
