@@ -58,8 +58,12 @@ pub(super) struct Figures {
     pub(super) idle_s: f64,
     /// API calls a minute while nothing happened, without lease renewals and watches.
     pub(super) idle_api_calls_per_min: f64,
-    /// Percent of one core while nothing happened, the embedded cluster's share included.
+    /// The state of an idle app, bytes.
+    pub(super) state_bytes_per_app: Option<u64>,
+    /// Percent of one core that the daemon takes while nothing happens: with it, less the embedded cluster and gateway alone.
     pub(super) idle_cpu_percent: Option<f64>,
+    /// The same, the embedded cluster's share included.
+    pub(super) idle_cpu_percent_with_cluster: Option<f64>,
     /// How the gateway was asked: `process` or `http`.
     pub(super) gateway: &'static str,
     pub(super) cores: usize,
@@ -73,7 +77,8 @@ impl Figures {
     #[must_use]
     pub(super) fn text(&self) -> String {
         let percent = |percent: Option<f64>| percent.map_or_else(|| "unknown".to_owned(), |percent| format!("{percent:.1} %"));
-        let bytes = self.rss_bytes_per_app.map_or_else(|| "unknown".to_owned(), |bytes| format!("{} KiB", bytes / 1_024));
+        let kib = |bytes: Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), |bytes| format!("{:.1} KiB", bytes as f64 / 1_024.0));
+        let (bytes, state) = (kib(self.rss_bytes_per_app), kib(self.state_bytes_per_app));
         format!(
             "\
 machine     {cores} cores; {file_system}, every commit synced; the gateway is asked by {gateway}
@@ -86,8 +91,8 @@ to write    p50 {p50_ms:.2} ms, p99 {p99_ms:.2} ms from the change to its first 
 the seed    p50 {seed_p50_ms:.0} ms, p99 {seed_p99_ms:.0} ms by its beat of {seed_beat_ms:.0} ms; a pass over all takes {seed_pass_ms:.1} ms
 reactions   {reactions_per_change:.3} took in each change; {reactions_in_all_per_change:.1} in all with outcomes and the revived pod
 writes      {writes_per_change:.2} for each change; processor {busy} of one core, the embedded cluster's share included
-idle        {idle_api_calls_per_min:.1} API calls a minute, {idle} of one core over {idle_s:.0} s, the embedded cluster's share included
-memory      {bytes} an idle app, the embedded cluster's objects included
+idle        {idle_api_calls_per_min:.1} API calls a minute, {idle} of one core over {idle_s:.0} s (with the embedded cluster {idle_all})
+memory      {state} the state of an idle app; {bytes} resident an app, the embedded cluster's objects included
 ",
             gateway = self.gateway,
             cores = self.cores,
@@ -115,6 +120,7 @@ memory      {bytes} an idle app, the embedded cluster's objects included
             busy = percent(self.busy_cpu_percent),
             idle_api_calls_per_min = self.idle_api_calls_per_min,
             idle = percent(self.idle_cpu_percent),
+            idle_all = percent(self.idle_cpu_percent_with_cluster),
             idle_s = self.idle_s,
         )
     }

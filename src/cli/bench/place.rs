@@ -40,6 +40,12 @@ impl Place {
         }
         Ok(place)
     }
+
+    /// A folder on whatever there is, for what does not measure.
+    #[cfg(test)]
+    pub(super) fn unchecked(dir: &Path) -> Self {
+        Self { dir: dir.to_path_buf(), file_system: String::new(), temporary: false }
+    }
 }
 
 impl Drop for Place {

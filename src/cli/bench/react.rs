@@ -16,6 +16,7 @@ use super::timed_log::Commit;
 use super::{Options, Size};
 use crate::app::plan::plan;
 use crate::app::rules::Rules;
+use crate::app::state::App;
 use crate::cli::error::CliError;
 use crate::cli::log::Format;
 use crate::cli::output;
@@ -36,6 +37,8 @@ const EVERY: Duration = Duration::from_millis(5);
 const PAUSE: Duration = Duration::from_millis(1_100);
 /// The seed's beat.
 const SEED_BEAT_MS: f64 = 5_000.0;
+/// Copies of all states, to see what one takes.
+const STATE_COPIES: usize = 50;
 /// Passes of the seed's way that are timed.
 const SEED_PASSES: u32 = 5;
 
@@ -91,6 +94,8 @@ async fn measure(amount: &Amount, place: &Place, gateway: By) -> Result<Figures,
     tokio::time::sleep(PAUSE).await;
     let idle = Idle::measure(&rig, amount.idle).await;
     let full = resident_bytes();
+    let world_cpu_percent = rig.without_daemon(amount.idle).await?;
+    let state_bytes_per_app = state_bytes_per_app(&rig)?;
     let seed_pass_ms = seed_pass_ms(&rig).await?;
     let changed = Changed::measure(&rig, amount.rounds).await?;
     let read = Read::from(&rig, &changed)?;
@@ -126,7 +131,9 @@ async fn measure(amount: &Amount, place: &Place, gateway: By) -> Result<Figures,
         rss_bytes_per_app: empty.zip(full).map(|(empty, full)| full.saturating_sub(empty) / amount.apps.max(1) as u64),
         idle_s: amount.idle.as_secs_f64(),
         idle_api_calls_per_min: idle.calls as f64 * 60.0 / amount.idle.as_secs_f64(),
-        idle_cpu_percent: idle.cpu_percent,
+        state_bytes_per_app,
+        idle_cpu_percent: idle.cpu_percent.zip(world_cpu_percent).map(|(with, without)| (with - without).max(0.0)),
+        idle_cpu_percent_with_cluster: idle.cpu_percent,
         gateway: if gateway == By::Http { "http" } else { "process" },
         cores: std::thread::available_parallelism().map_or(0, std::num::NonZero::get),
         file_system: place.file_system.clone(),
@@ -134,6 +141,16 @@ async fn measure(amount: &Amount, place: &Place, gateway: By) -> Result<Figures,
     };
     rig.stop().await?;
     Ok(figures)
+}
+
+/// What the state of an idle app takes: many copies of all of them are made, and the process has grown by so much.
+fn state_bytes_per_app(rig: &Rig) -> Result<Option<u64>, CliError> {
+    let states = rig.registry()?.states();
+    let before = resident_bytes();
+    let copies: Vec<Vec<_>> = (0..STATE_COPIES).map(|_| states.iter().map(|(id, app)| (id.clone(), App::clone(app))).collect()).collect();
+    let after = resident_bytes();
+    let made: usize = copies.iter().map(Vec::len).sum();
+    Ok(before.zip(after).map(|(before, after)| after.saturating_sub(before) / made.max(1) as u64))
 }
 
 /// What an idle daemon costs.
@@ -295,10 +312,11 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn it_comes_to_its_end_and_one_change_is_one_reaction() {
-        let place = Place::new(None).expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = Place::unchecked(folder.path());
         let amount = Amount { apps: 5, rounds: 2, idle: Duration::from_millis(200) };
         let figures = measure(&amount, &place, By::Process).await.expect("figures");
-        assert_eq!((figures.changes, figures.reactions_per_change), (10, 1.0));
+        assert_eq!((figures.changes, figures.reactions_per_change), (10, 1.0), "{}", figures.text());
         assert!(figures.p50_ms > 0.0 && figures.p50_ms <= figures.p99_ms, "{}", figures.text());
     }
 }

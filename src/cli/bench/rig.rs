@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::process::Spent;
 use super::timed_log::{Commits, TimedLog};
 use crate::actors::Registry;
 use crate::app::state::{App, Work};
@@ -12,6 +13,7 @@ use crate::cli::run::failed;
 use crate::clock;
 use crate::events::log::{LogReader, OpenOptions};
 use crate::events::sled_log::SledLog;
+use crate::gateway::Outbox;
 use crate::ids::{HostName, Subject};
 use crate::run::serve::ServeError;
 use crate::run::{Incarnation, Outside, embedded};
@@ -104,7 +106,12 @@ impl Rig {
         let registry = self.registry()?.clone();
         let at_rest = move || {
             let states = registry.states();
-            registry.is_listed() && states.len() == self.hosts.len() && registry.busy() == 0 && states.iter().all(|(_, app)| is_at_rest(app, self.lives))
+            registry.is_listed()
+                && states.len() == self.hosts.len()
+                && registry.busy() == 0
+                && states.iter().all(|(_, app)| is_at_rest(app, self.lives))
+                // A pod that was just taken away may be news that is still on its way.
+                && self.hosts.iter().all(|host| self.world.api.object("pods", &self.world.namespace, host.as_str()).is_some())
         };
         self.until("every app is at rest", at_rest).await
     }
@@ -132,6 +139,24 @@ impl Rig {
     /// The log.
     pub(super) fn reader(&self) -> Result<&Arc<dyn LogReader>, CliError> {
         Ok(self.running()?.reader())
+    }
+
+    /// The world alone for so long, its gateway asked at the daemon's beat: what it takes of the processor, percent of one core.
+    pub(super) async fn without_daemon(&mut self, span: Duration) -> Result<Option<f64>, CliError> {
+        self.stop().await?;
+        let beat_ms = u64::from(self.outside.settings.gateway.beat_ms);
+        let mut outbox = Outbox::new("bench", beat_ms);
+        let (begun, spent) = (clock::now(), Spent::begin());
+        let mut beats = tokio::time::interval(Duration::from_millis(beat_ms));
+        while begun.elapsed() < span {
+            let _ = tokio::time::timeout(span.saturating_sub(begun.elapsed()), beats.tick()).await;
+            let asked = self.outside.gateway.heartbeat(outbox.beat(self.world.clock.now_us()).body).await;
+            asked.map_err(|error| CliError::refused(format!("the embedded gateway does not answer: {error}"), "report it"))?;
+        }
+        let percent = spent.and_then(|spent| spent.percent());
+        self.begin().await?;
+        self.wait_for_all().await?;
+        Ok(percent)
     }
 
     /// Ends the daemon in order.
