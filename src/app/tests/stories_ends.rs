@@ -44,7 +44,7 @@ want r2 bot-r2 live=bot-r1 failed
 }
 
 #[test]
-fn a_release_that_never_registers_is_failed_just_after_its_deadline() {
+fn b31_a_release_that_never_registers_is_failed_just_after_its_deadline() {
     check(
         "
 start + listed
