@@ -30,9 +30,40 @@ struct Inner {
 struct Book {
     outbox: Outbox,
     /// The verdict that each app's report tells.
-    told: BTreeMap<AppId, (HostName, Seq)>,
-    /// The host of each app's refused want that is reported.
-    refused: BTreeMap<AppId, String>,
+    told: BTreeMap<AppId, (HostName, Seq, Report)>,
+    /// The report of each app's refused want.
+    refused: BTreeMap<AppId, Report>,
+}
+
+impl Book {
+    fn tell(&mut self, app: &AppId, told: Option<(HostName, Seq, Report)>) {
+        let former = self.told.remove(app);
+        let host = told.as_ref().map(|(host, ..)| host.clone());
+        self.told.extend(told.map(|told| (app.clone(), told)));
+        for host in former.into_iter().map(|(host, ..)| host).chain(host) {
+            self.owe_again(app, host.as_str());
+        }
+    }
+
+    fn refuse(&mut self, app: &AppId, refused: Option<Report>) {
+        let former = self.refused.remove(app);
+        let host = refused.as_ref().map(|report| report.host.clone());
+        self.refused.extend(refused.map(|report| (app.clone(), report)));
+        for host in former.into_iter().map(|report| report.host).chain(host) {
+            self.owe_again(app, &host);
+        }
+    }
+
+    /// Owes what this app's host is to be reported as, if anything. A refused want of the same host goes before its verdict: it is
+    /// what the gateway names now.
+    fn owe_again(&mut self, app: &AppId, host: &str) {
+        let refused = self.refused.get(app).filter(|report| report.host == host);
+        let told = self.told.get(app).map(|(_, _, report)| report).filter(|report| report.host == host);
+        match refused.or(told) {
+            Some(report) => self.outbox.owe(app, report.clone()),
+            None => self.outbox.settle(app, host),
+        }
+    }
 }
 
 impl Reports {
@@ -48,35 +79,26 @@ impl Reports {
     /// A subject has a new state: what it owes now.
     pub(super) fn state(&self, app: &AppId, state: &App) {
         let now_owed = owed(state);
-        let key = now_owed.map(|(host, held)| (host.clone(), held.seq));
-        if self.book().told.get(app) == key.as_ref() {
+        let is_told = |(host, seq, _): &(HostName, Seq, Report)| now_owed.is_some_and(|(now, held)| (now, held.seq) == (host, *seq));
+        if self.book().told.get(app).map_or(now_owed.is_none(), is_told) {
             return;
         }
-        let report = now_owed.map(|(host, held)| self.report(app, state, host, held));
-        let mut book = self.book();
-        if let Some((host, _)) = book.told.remove(app) {
-            book.outbox.settle(app, host.as_str());
-        }
-        if let (Some(key), Some(report)) = (key, report) {
-            book.told.insert(app.clone(), key);
-            book.outbox.owe(app, report);
+        let told = now_owed.map(|(host, held)| (host.clone(), held.seq, self.report(app, state, host, held)));
+        let is_owed = told.is_some();
+        self.book().tell(app, told);
+        if is_owed {
             self.0.due.notify_one();
         }
     }
 
     /// A want that is refused is reported failed for as long as it is named so; `None` when it is not any more.
     pub(super) fn refused(&self, app: &AppId, report: Option<Report>) {
-        let mut book = self.book();
-        let host = report.as_ref().map(|report| report.host.clone());
-        if book.refused.get(app) == host.as_ref() {
+        if self.book().refused.get(app) == report.as_ref() {
             return;
         }
-        if let Some(former) = book.refused.remove(app) {
-            book.outbox.settle(app, &former);
-        }
-        if let (Some(host), Some(report)) = (host, report) {
-            book.refused.insert(app.clone(), host);
-            book.outbox.owe(app, report);
+        let is_owed = report.is_some();
+        self.book().refuse(app, report);
+        if is_owed {
             self.0.due.notify_one();
         }
     }
@@ -136,5 +158,37 @@ impl Reports {
             tracing::warn!(%app, %error, "the last lines cannot be read for a report");
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn carried(book: &mut Book) -> Vec<String> {
+        book.outbox.beat(0).carries.into_iter().map(|(_, report)| report.why).collect()
+    }
+
+    #[test]
+    fn a_refused_want_and_a_verdict_of_one_host_do_not_take_each_other_back() {
+        let (app, host) = (AppId::new("acme", "bot").expect("a name"), HostName::new("bot-r1").expect("a name"));
+        let report = |why: &str| Report {
+            org: "acme".to_owned(),
+            name: "bot".to_owned(),
+            host: "bot-r1".to_owned(),
+            state: ReportState::Failed,
+            why: why.to_owned(),
+        };
+        let mut book = Book { outbox: Outbox::new("runner", 5_000), told: BTreeMap::new(), refused: BTreeMap::new() };
+        book.tell(&app, Some((host.clone(), Seq(7), report("exit code 3"))));
+        book.refuse(&app, Some(report("a bad digest")));
+        assert_eq!(carried(&mut book), ["a bad digest"]);
+        book.refuse(&app, None);
+        assert_eq!(carried(&mut book), ["exit code 3"]);
+        book.refuse(&app, Some(report("a bad digest")));
+        book.tell(&app, None);
+        assert_eq!(carried(&mut book), ["a bad digest"]);
+        book.refuse(&app, None);
+        assert!(carried(&mut book).is_empty());
     }
 }

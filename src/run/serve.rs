@@ -77,14 +77,21 @@ pub async fn serve(
     };
     let control = tokio::spawn(serve_control(listeners.control, control, ended(stopped.clone())));
     let sources = tokio::spawn(serve_sources(listeners.sources, outside.sources.clone(), outside.entropy.clone(), ended(stopped)));
-    let served = tokio::select! {
-        biased;
-        result = incarnations(&outside, dir, &window, stop) => result,
-        failed = control => Err(listener_failed(failed)),
-        failed = sources => Err(listener_failed(failed)),
+    let mut failed = None;
+    // A listener that fails ends the process in order too: what was decided is recorded, the log is closed.
+    let stop = async {
+        let ended = tokio::select! {
+            biased;
+            reason = stop => return reason,
+            ended = control => ended,
+            ended = sources => ended,
+        };
+        failed = Some(listener_failed(ended));
+        "listener_failed"
     };
+    let served = incarnations(&outside, dir, &window, stop).await;
     let _ = stopping.send(true);
-    served
+    failed.map_or(served, Err)
 }
 
 fn listener_failed(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -> ServeError {
