@@ -28,6 +28,9 @@ use crate::telemetry::{self, Metrics};
 pub struct Args {
     #[command(flatten)]
     settings: SettingsArgs,
+    /// Act although another log does: a new log begins, and takes the lease of the other, which stops acting
+    #[arg(long)]
+    take_over: bool,
 }
 
 /// Runs the command until a signal ends it.
@@ -73,7 +76,7 @@ async fn daemon(args: &Args, settings: Settings) -> Result<ExitCode, CliError> {
         control: bind("control.listen", &outside.settings.control.listen).await?,
         sources: bind("sources.listen", &outside.settings.sources.listen).await?,
     };
-    serve(outside, &log_dir, listeners, signalled()?).await.map_err(failed)?;
+    serve(outside, &log_dir, listeners, args.take_over, signalled()?).await.map_err(failed)?;
     Ok(ExitCode::SUCCESS)
 }
 

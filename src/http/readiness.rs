@@ -62,6 +62,8 @@ pub struct Readiness {
     pub nodes_unknown: bool,
     /// What the daemon is for now.
     pub role: Role,
+    /// Why it stands by, when it does.
+    pub standing_by: Option<String>,
     /// How the gateway is; it fails nothing, because without it what runs goes on running.
     pub gateway: GatewayState,
 }
@@ -94,6 +96,7 @@ impl Readiness {
             "ready": failing.is_empty(),
             "failing": failing,
             "role": self.role.name(),
+            "standing_by": self.standing_by,
             "replayed": self.replayed,
             "listed": self.listed,
             "watch_age_ms": self.watch_age_ms,

@@ -9,6 +9,7 @@ pub mod environment;
 pub mod frames;
 pub mod install;
 pub mod labels;
+pub mod lease;
 pub mod manifest;
 pub mod node;
 pub mod perform;

@@ -1,8 +1,10 @@
 //! Joins the parts into a daemon: what is shared, one incarnation after another, the listeners, the end by a signal.
 
 pub mod embedded;
+mod guard;
 pub mod incarnation;
 pub mod keys;
+mod lease;
 pub mod recover;
 pub mod serve;
 pub mod verify;

@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +13,16 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::incarnation::{Incarnation, NotBegun, Outside};
+use super::lease::{Lease, Permitted};
 use super::window::Window;
 use crate::actors::Ended;
-use crate::events::log::{OpenError, OpenOptions};
+use crate::config::Act;
+use crate::events::log::{Beginning, EventLog as _, LogReader, OpenError, OpenOptions};
 use crate::events::sled_log::SledLog;
 use crate::http::control::{Control, serve_control};
 use crate::http::sources::serve_sources;
 use crate::ids::Subject;
+use crate::kube::lease::Held;
 
 /// Between two tries to open a log that failed.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -50,7 +54,8 @@ pub struct Listeners {
     pub sources: TcpListener,
 }
 
-/// Serves until `stop` is ready, then ends in order. `reason` is what asked for it.
+/// Serves until `stop` is ready, then ends in order; what it gives is the reason. With `take_over` a log that may not act is
+/// followed by a new one that may.
 ///
 /// # Errors
 /// See [`ServeError`].
@@ -58,6 +63,7 @@ pub async fn serve(
     outside: Outside,
     dir: &Path,
     listeners: Listeners,
+    take_over: bool,
     stop: impl Future<Output = &'static str> + Send,
 ) -> Result<(), ServeError> {
     let window = Window::new(&outside.settings, outside.clock.clone(), outside.metrics.clone());
@@ -89,7 +95,7 @@ pub async fn serve(
         failed = Some(listener_failed(ended));
         "listener_failed"
     };
-    let served = incarnations(&outside, dir, &window, stop).await;
+    let served = incarnations(&outside, dir, &window, take_over, stop).await;
     let _ = stopping.send(true);
     failed.map_or(served, Err)
 }
@@ -106,14 +112,17 @@ async fn incarnations(
     outside: &Outside,
     dir: &Path,
     window: &Window,
+    mut take_over: bool,
     stop: impl Future<Output = &'static str> + Send,
 ) -> Result<(), ServeError> {
     tokio::pin!(stop);
+    let mut lease = Lease::new(outside);
     let mut tries = 0;
     loop {
-        let begun = begin(outside, dir).await;
-        let mut incarnation = match begun {
-            Ok(incarnation) => incarnation,
+        let begun = begin(outside, dir, window, &lease, &mut take_over, stop.as_mut()).await;
+        let (mut incarnation, held) = match begun {
+            Ok(Some(begun)) => begun,
+            Ok(None) => return Ok(()),
             // The first opening says at once what is wrong; after a failure the disk gets time.
             Err(error) if tries == 0 || tries >= TRIES => return Err(error),
             Err(error) => {
@@ -126,21 +135,30 @@ async fn incarnations(
                 }
             }
         };
-        window.show(Ok((incarnation.registry().clone(), incarnation.health().clone())));
+        window.show(incarnation.registry().clone(), incarnation.health().clone());
+        let reader = Arc::clone(incarnation.reader());
         let ended = tokio::select! {
             biased;
             reason = &mut stop => {
                 tracing::info!(reason, "ending in order");
-                if let Err(error) = incarnation.stop(reason).await {
-                    tracing::warn!(%error, "the log could not be closed in order");
-                }
+                close(incarnation, reason).await;
                 return Ok(());
             }
             ended = incarnation.ended() => ended,
+            why = keep(&mut lease, outside, &reader, held) => {
+                tracing::error!(why, "the lease is lost: this daemon acts no more");
+                window.show_nothing();
+                drop(reader);
+                close(incarnation, "lease_lost").await;
+                tries = 0;
+                continue;
+            }
         };
+        drop(reader);
+        window.show_nothing();
         match ended {
             Ended::LogFailed(why) => {
-                window.show(Err(why));
+                tracing::error!(why, "the log has failed: nothing is acted on until it can be opened again");
                 drop(incarnation.stop_and_keep("log_failed").await);
                 tries = 1;
                 tokio::select! {
@@ -157,9 +175,63 @@ async fn incarnations(
     }
 }
 
-async fn begin(outside: &Outside, dir: &Path) -> Result<Incarnation, ServeError> {
-    let options = OpenOptions::new(Subject::Daemon(outside.settings.instance().to_owned()));
+async fn close(incarnation: Incarnation, reason: &str) {
+    if let Err(error) = incarnation.stop(reason).await {
+        tracing::warn!(%error, "the log could not be closed in order");
+    }
+}
+
+/// Returns when the Lease is lost; never, for a daemon that needs none.
+async fn keep(lease: &mut Lease, outside: &Outside, reader: &Arc<dyn LogReader>, held: Option<Held>) -> String {
+    match held {
+        Some(held) => lease.keep(outside, reader, held).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// An incarnation over the log, as soon as it may act; `None` when it was stopped before. One that never acts needs no Lease.
+async fn begin(
+    outside: &Outside,
+    dir: &Path,
+    window: &Window,
+    lease: &Lease,
+    take_over: &mut bool,
+    mut stop: Pin<&mut (impl Future<Output = &'static str> + Send)>,
+) -> Result<Option<(Incarnation, Option<Held>)>, ServeError> {
+    let mut log = open(outside, dir, None)?;
+    let mut held = None;
+    if outside.settings.act == Act::All {
+        let reader = log.reader();
+        let permitted = tokio::select! {
+            biased;
+            _ = &mut stop => None,
+            permitted = lease.await_permission(outside, &reader, window, *take_over) => Some(permitted?),
+        };
+        drop(reader);
+        held = match permitted {
+            Some(Permitted::Held(held)) => Some(held),
+            Some(Permitted::TakeOver(beginning)) => {
+                let closed = Box::new(log).close();
+                closed.map_err(|error| ServeError::Part(format!("the log cannot be closed: {error}")))?;
+                log = open(outside, dir, Some(beginning))?;
+                let taken = lease.take_over(outside, log.reader().as_ref()).await;
+                *take_over = false;
+                Some(taken.map_err(|error| ServeError::Part(format!("the lease cannot be taken over: {error}")))?)
+            }
+            None => {
+                if let Err(error) = Box::new(log).close() {
+                    tracing::warn!(%error, "the log could not be closed in order");
+                }
+                return Ok(None);
+            }
+        };
+    }
+    Ok(Some((Incarnation::begin(outside, Box::new(log)).await?, held)))
+}
+
+fn open(outside: &Outside, dir: &Path, begin: Option<Beginning>) -> Result<SledLog, ServeError> {
+    let options = OpenOptions { begin, ..OpenOptions::new(Subject::Daemon(outside.settings.instance().to_owned())) };
     let (log, opened) = SledLog::open(dir, &outside.clock, outside.entropy.clone(), &options)?;
     tracing::info!(log = %opened.log, head = opened.head.0, found = ?opened.found, gap = ?opened.gap, "the log is open");
-    Ok(Incarnation::begin(outside, Box::new(log)).await?)
+    Ok(log)
 }

@@ -1,5 +1,6 @@
 //! What the control listener shows of the incarnation that runs now, or that none does.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
@@ -25,9 +26,19 @@ struct Inner {
     metrics: Metrics,
     acts: bool,
     watch_limit_ms: u64,
-    running: Mutex<Option<(Registry, Health)>>,
-    /// Why the last incarnation ended, while none runs.
-    failed: Mutex<Option<String>>,
+    shown: Mutex<Shown>,
+}
+
+/// What there is to show.
+#[derive(Clone, Default)]
+enum Shown {
+    /// No incarnation runs.
+    #[default]
+    Nothing,
+    /// One runs.
+    Running(Registry, Health),
+    /// None may run: what the log says, and why.
+    StandingBy(Arc<BTreeMap<AppId, Arc<App>>>, String),
 }
 
 impl Window {
@@ -36,21 +47,45 @@ impl Window {
     pub fn new(settings: &Settings, clock: Clock, metrics: Metrics) -> Self {
         let watch_limit_ms = u64::from(settings.kubernetes.watch_silence_s) * 1_000;
         let acts = settings.act == Act::All;
-        Self(Arc::new(Inner { clock, metrics, acts, watch_limit_ms, running: Mutex::default(), failed: Mutex::default() }))
+        Self(Arc::new(Inner { clock, metrics, acts, watch_limit_ms, shown: Mutex::default() }))
     }
 
-    /// Shows this incarnation from now on; `None`: why there is none.
-    pub fn show(&self, running: Result<(Registry, Health), String>) {
-        let (running, failed) = match running {
-            Ok(running) => (Some(running), None),
-            Err(why) => (None, Some(why)),
-        };
-        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
-        *self.0.failed.lock().unwrap_or_else(PoisonError::into_inner) = failed;
+    /// Shows this incarnation from now on.
+    pub fn show(&self, registry: Registry, health: Health) {
+        self.put(Shown::Running(registry, health));
+    }
+
+    /// Shows that none runs.
+    pub fn show_nothing(&self) {
+        self.put(Shown::Nothing);
+    }
+
+    /// Shows what the log says while another may act, and why that is so.
+    pub fn show_standing_by(&self, states: Arc<BTreeMap<AppId, Arc<App>>>, why: String) {
+        self.put(Shown::StandingBy(states, why));
+    }
+
+    fn put(&self, shown: Shown) {
+        *self.0.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
+
+    fn shown(&self) -> Shown {
+        self.0.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn running(&self) -> Option<(Registry, Health)> {
-        self.0.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        match self.shown() {
+            Shown::Running(registry, health) => Some((registry, health)),
+            Shown::Nothing | Shown::StandingBy(..) => None,
+        }
+    }
+
+    fn states(&self) -> Vec<(AppId, Arc<App>)> {
+        match self.shown() {
+            Shown::Running(registry, _) => registry.states(),
+            Shown::StandingBy(states, _) => states.iter().map(|(app, state)| (app.clone(), Arc::clone(state))).collect(),
+            Shown::Nothing => Vec::new(),
+        }
     }
 
     /// How it is, for `/readyz`; brings the gauges up to date on the way.
@@ -58,6 +93,10 @@ impl Window {
     pub fn readiness(&self) -> Readiness {
         let now_us = self.0.clock.now_us();
         let running = self.running();
+        let standing_by = match self.shown() {
+            Shown::StandingBy(_, why) => Some(why),
+            Shown::Running(..) | Shown::Nothing => None,
+        };
         let vitals = running.as_ref().map_or_else(Vitals::default, |(_, health)| health.vitals());
         let age_ms = |since_us: i64| u64::try_from(now_us.saturating_sub(since_us) / 1_000).unwrap_or(0);
         let gateway = match (vitals.not_believed, vitals.answered_us) {
@@ -70,13 +109,18 @@ impl Window {
             self.0.metrics.watch_age(age_ms.saturating_mul(1_000));
         }
         Readiness {
-            replayed: running.is_some(),
+            replayed: running.is_some() || standing_by.is_some(),
             listed: running.as_ref().is_some_and(|(registry, _)| registry.is_listed()),
             watch_age_ms,
             watch_limit_ms: self.0.watch_limit_ms,
             log_writable: running.is_some() && vitals.log_failed.is_none(),
             nodes_unknown: vitals.nodes_unknown,
-            role: if self.0.acts { Role::Active } else { Role::Observing },
+            role: match (&standing_by, self.0.acts) {
+                (Some(_), _) => Role::StandingBy,
+                (None, true) => Role::Active,
+                (None, false) => Role::Observing,
+            },
+            standing_by,
             gateway,
         }
     }
@@ -99,16 +143,18 @@ fn is_shown(state: &App) -> bool {
 
 impl AppsView for Window {
     fn apps(&self) -> BoxFuture<'_, Value> {
-        let apps = self.running().map(|(registry, _)| registry.states()).unwrap_or_default();
+        let apps = self.states();
         let apps: Vec<Value> = apps.iter().filter(|(_, state)| is_shown(state)).map(|(app, state)| show::brief(app, state)).collect();
         std::future::ready(json!({ "apps": apps })).boxed()
     }
 
     fn app<'a>(&'a self, app: &'a AppId) -> BoxFuture<'a, Option<Value>> {
-        let shown = self.running().and_then(|(registry, _)| {
-            let state = registry.state(app).filter(|state| is_shown(state))?;
-            Some(show::whole(app, &state, registry.looks_again_us(app)))
-        });
+        let (state, looks_again_us) = match self.shown() {
+            Shown::Running(registry, _) => (registry.state(app), registry.looks_again_us(app)),
+            Shown::StandingBy(states, _) => (states.get(app).cloned(), None),
+            Shown::Nothing => (None, None),
+        };
+        let shown = state.filter(|state| is_shown(state)).map(|state| show::whole(app, &state, looks_again_us));
         std::future::ready(shown).boxed()
     }
 }

@@ -174,7 +174,7 @@ impl Demo {
         let (log, _) = opened.map_err(|error| failed(ServeError::Open(error)))?;
         let begun = Incarnation::begin(&self.outside, Box::new(log)).await;
         let incarnation = begun.map_err(|error| failed(ServeError::NotBegun(error)))?;
-        self.window.show(Ok((incarnation.registry().clone(), incarnation.health().clone())));
+        self.window.show(incarnation.registry().clone(), incarnation.health().clone());
         self.narrator.follow(incarnation.reader().clone());
         self.incarnation = Some(incarnation);
         Ok(())
@@ -184,7 +184,7 @@ impl Demo {
     async fn crash_and_restart(&mut self) -> Result<(), CliError> {
         self.narrator.tell()?;
         if let Some(incarnation) = self.incarnation.take() {
-            self.window.show(Err("killed".to_owned()));
+            self.window.show_nothing();
             self.narrator.leave();
             incarnation.crash().await;
         }

@@ -35,6 +35,7 @@ fn ready() -> Readiness {
         watch_limit_ms: 150_000,
         log_writable: true,
         nodes_unknown: false,
+        standing_by: None,
         role: Role::Active,
         gateway: GatewayState::Good { age_ms: 10 },
     }
