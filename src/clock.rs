@@ -1,7 +1,8 @@
 //! The only reader of time and randomness. Everything else is given a [`Clock`] or an [`Entropy`].
 //!
-//! Log time is the wall clock at start plus the monotonic time since, never below the last record: a step of the wall clock
-//! moves no deadline. The monotonic time is tokio's, so that tests and the simulation run on paused time.
+//! Log time is the wall clock at start plus the monotonic time since, from the last record on where the wall clock is behind
+//! that: a step of the wall clock moves no deadline, and stops none. The monotonic time is tokio's, so that tests and the
+//! simulation run on paused time.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,8 +22,8 @@ pub struct Clock(Arc<ClockInner>);
 struct ClockInner {
     started: Instant,
     started_us: i64,
-    /// The last record's time: raised by the log's owner after a replay, and by every reading.
-    floor_us: AtomicI64,
+    /// How far log time is ahead of that: the log that was replayed ended later than the wall clock began.
+    ahead_us: AtomicI64,
     /// Whether the wall clock is real; a simulated one is never stepped by the machine.
     real: bool,
 }
@@ -47,20 +48,23 @@ impl Clock {
     }
 
     fn starting_at(started_us: i64, real: bool) -> Self {
-        Self(Arc::new(ClockInner { started: now(), started_us, floor_us: AtomicI64::new(started_us), real }))
+        Self(Arc::new(ClockInner { started: now(), started_us, ahead_us: AtomicI64::new(0), real }))
     }
 
-    /// Log time now, microseconds since 1970 UTC; never runs backwards.
+    /// Log time now, microseconds since 1970 UTC; never runs backwards, never stands still.
     #[must_use]
     pub fn now_us(&self) -> i64 {
-        let elapsed = i64::try_from(now().duration_since(self.0.started).as_micros()).unwrap_or(i64::MAX);
-        let time = self.0.started_us.saturating_add(elapsed);
-        self.0.floor_us.fetch_max(time, Ordering::Relaxed).max(time)
+        self.plain_us().saturating_add(self.0.ahead_us.load(Ordering::Relaxed))
     }
 
-    /// Makes every later reading at least `time_us`: the time of the last record of the log that was replayed.
+    fn plain_us(&self) -> i64 {
+        let elapsed = i64::try_from(now().duration_since(self.0.started).as_micros()).unwrap_or(i64::MAX);
+        self.0.started_us.saturating_add(elapsed)
+    }
+
+    /// Lets log time go on from `time_us`, if it is not there yet: the time of the last record of the log that was replayed.
     pub fn raise(&self, time_us: i64) {
-        self.0.floor_us.fetch_max(time_us, Ordering::Relaxed);
+        self.0.ahead_us.fetch_max(time_us.saturating_sub(self.plain_us()), Ordering::Relaxed);
     }
 
     /// How far the wall clock is ahead of log time, microseconds; 0 for a simulated clock.
@@ -157,15 +161,15 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn b31_log_time_never_runs_backwards() {
+    async fn b31_log_time_never_runs_backwards_and_never_stands_still() {
         let clock = Clock::simulated(1_000);
         assert_eq!(clock.now_us(), 1_000);
         clock.raise(5_000_000);
         assert_eq!(clock.now_us(), 5_000_000);
         tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(clock.now_us(), 5_000_000, "the log's last time holds until the clock has passed it");
-        tokio::time::advance(Duration::from_secs(4)).await;
-        assert_eq!(clock.now_us(), 6_001_000);
+        assert_eq!(clock.now_us(), 7_000_000, "a deadline does not wait until the wall clock has caught up");
+        clock.raise(6_000_000);
+        assert_eq!(clock.now_us(), 7_000_000);
     }
 
     #[test]

@@ -21,14 +21,26 @@ use crate::events::kinds::verdict::{EndCause, Stage};
 /// The content type of [`Metrics::text`].
 pub const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// Whether the filter can be read.
+///
+/// # Errors
+/// When it cannot.
+pub fn check(settings: &Telemetry) -> Result<(), ParseError> {
+    filter(settings).map(|_| ())
+}
+
+fn filter(settings: &Telemetry) -> Result<EnvFilter, ParseError> {
+    // ractor opens a span an actor for its whole life: a prefix on every line, and memory.
+    EnvFilter::try_new(format!("info,ractor=warn,{}", settings.filter))
+}
+
 /// Starts writing log lines to stderr, without colours. `terminal` is whether stderr is one: then `auto` means text.
 /// A second call changes nothing.
 ///
 /// # Errors
 /// When the filter cannot be read.
 pub fn start(settings: &Telemetry, terminal: bool) -> Result<(), ParseError> {
-    // ractor opens a span an actor for its whole life: a prefix on every line, and memory.
-    let filter = EnvFilter::try_new(format!("info,ractor=warn,{}", settings.filter))?;
+    let filter = filter(settings)?;
     let json = match settings.format {
         Format::Json => true,
         Format::Text => false,

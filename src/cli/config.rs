@@ -8,6 +8,7 @@ use super::output;
 use crate::config::check::{Cluster, check};
 use crate::config::load::{BadSettings, Origins};
 use crate::config::{Settings, document};
+use crate::telemetry;
 
 /// Print the settings or check them.
 #[derive(Debug, clap::Args)]
@@ -62,11 +63,17 @@ impl SettingsArgs {
     /// Usage, with every reason.
     pub fn checked(&self, cluster: Cluster) -> Result<Settings, CliError> {
         let settings = self.settings()?;
+        telemetry::check(&settings.telemetry).map_err(|error| bad_filter(&error))?;
         for warning in check(&settings, cluster).map_err(bad_settings)? {
             output::note(&format!("wharf: warning: {warning}"));
         }
         Ok(settings)
     }
+}
+
+/// A filter of log lines that cannot be read.
+pub(super) fn bad_filter(error: &impl std::fmt::Display) -> CliError {
+    CliError::input(format!("telemetry.filter: {error}"), "wharf config default shows one")
 }
 
 /// Runs the command.

@@ -103,20 +103,21 @@ pub fn run(_args: &Args) -> Result<ExitCode, CliError> {
 /// # Errors
 /// At the first line that is no question, and when input or output break.
 pub fn answer_lines(input: impl BufRead, mut output: impl Write) -> Result<(), PlanError> {
-    for (index, line) in input.lines().enumerate() {
-        let line = line?;
+    for (index, line) in input.split(b'\n').enumerate() {
+        let unreadable = |what: String| PlanError::Unreadable { line: index + 1, what };
+        let line = String::from_utf8(line?).map_err(|_| unreadable("it is not UTF-8".to_owned()))?;
         if line.trim().is_empty() {
             continue;
         }
-        let unreadable = |what: String| PlanError::Unreadable { line: index + 1, what };
         let question: Question = serde_json::from_str(&line).map_err(|e| unreadable(e.to_string()))?;
         let moves = answer(&question, moves).map_err(unreadable)?;
         let shown: BTreeMap<&str, Vec<Step<'_>>> =
             moves.iter().map(|(app, moves)| (app.as_str(), moves.iter().map(step_of).collect())).collect();
         serde_json::to_writer(&mut output, &shown).map_err(std::io::Error::from)?;
         output.write_all(b"\n")?;
+        // Whoever asks line by line waits for the answer before the next.
+        output.flush()?;
     }
-    output.flush()?;
     Ok(())
 }
 

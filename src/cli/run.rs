@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::config::SettingsArgs;
+use super::config::{SettingsArgs, bad_filter};
 use super::error::CliError;
 use crate::clock::{Clock, Entropy};
 use crate::config::check::Cluster as Where;
@@ -39,8 +39,7 @@ pub struct Args {
 /// When the daemon cannot start, or a part of it fails for good.
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let settings = args.settings.settings()?;
-    telemetry::start(&settings.telemetry, super::output::is_terminal())
-        .map_err(|error| CliError::input(format!("telemetry.filter: {error}"), "wharf config default shows one"))?;
+    telemetry::start(&settings.telemetry, super::output::is_terminal()).map_err(|error| bad_filter(&error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CliError::refused("no runtime can be made", "free some threads or files").because(error))?;
     runtime.block_on(daemon(args, settings))

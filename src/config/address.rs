@@ -55,7 +55,7 @@ pub fn needs_cluster_dns(host: &str) -> bool {
 /// # Errors
 /// What is allowed, in words, when it is something else.
 pub fn base_url(text: &str) -> Result<(Uri, GatewayUrl), String> {
-    const ALLOWED: &str = "http or https, a host, and at most a path; no user, no query";
+    const ALLOWED: &str = "http or https, a host, at most a port to 65535 and a path; no user, no query";
     let uri: Uri = text.parse().map_err(|_| ALLOWED.to_owned())?;
     let scheme = uri.scheme_str().unwrap_or_default();
     let authority = uri.authority().ok_or(ALLOWED)?;
@@ -63,7 +63,8 @@ pub fn base_url(text: &str) -> Result<(Uri, GatewayUrl), String> {
         return Err(ALLOWED.to_owned());
     }
     let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-    if host.is_empty() {
+    let port_is_one = authority.port().is_none_or(|port| port.as_str().parse::<u16>().is_ok_and(|port| port != 0));
+    if host.is_empty() || !port_is_one {
         return Err(ALLOWED.to_owned());
     }
     let base = text.trim_end_matches('/').to_owned();

@@ -64,9 +64,26 @@ fn required(settings: &Settings, cluster: Cluster, faults: &mut Vec<String>) {
     if settings.pod.command.is_empty() {
         faults.push("pod.command is empty: it has to name a program".to_owned());
     }
-    if !settings.pod.environment_dir.starts_with('/') {
-        faults.push(format!("pod.environment_dir = \"{}\": an absolute path is needed", shown(&settings.pod.environment_dir, 80)));
+    if !is_environment_dir(&settings.pod.environment_dir) {
+        faults.push(format!(
+            "pod.environment_dir = \"{}\": an absolute path of two or more names of letters, digits, '.', '_' and '-' is needed, not in {}",
+            shown(&settings.pod.environment_dir, 80),
+            MOUNTED.join(" or "),
+        ));
     }
+}
+
+/// Where a pod has its own folders.
+const MOUNTED: &[&str] = &["/app", "/home", "/scratch"];
+
+/// A folder of its own in the container, and safe in a shell script.
+fn is_environment_dir(path: &str) -> bool {
+    let is_name = |name: &str| {
+        !matches!(name, "" | "." | "..") && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+    };
+    let names: Vec<&str> = path.split('/').skip(1).collect();
+    let is_taken = MOUNTED.iter().any(|mounted| path.starts_with(&format!("{mounted}/")));
+    path.starts_with('/') && names.len() >= 2 && names.into_iter().all(is_name) && !is_taken
 }
 
 fn listeners(settings: &Settings, cluster: Cluster, faults: &mut Vec<String>) {
@@ -74,6 +91,12 @@ fn listeners(settings: &Settings, cluster: Cluster, faults: &mut Vec<String>) {
         && !control.ip().is_loopback()
     {
         faults.push(format!("control.listen = \"{control}\": loopback alone, since there is no authentication"));
+    }
+    if let (Ok(control), Ok(sources)) = (listen_address(&settings.control.listen), listen_address(&settings.sources.listen))
+        && control.port() == sources.port()
+        && control.port() != 0
+    {
+        faults.push(format!("sources.listen = \"{sources}\": another port than control.listen's"));
     }
     if cluster == Cluster::Embedded {
         return;
@@ -220,6 +243,25 @@ mod tests {
     #[test]
     fn the_control_listener_stays_on_loopback() {
         assert!(faults(|s| s.control.listen = "0.0.0.0:7070".to_owned()).contains("no authentication"));
+    }
+
+    #[test]
+    fn a_mount_that_breaks_the_pod_or_its_script_is_refused() {
+        for bad in
+            ["/", "/app", "/app/env", "/run", "run/env", "/run/", "/run/a b;rm", "/run/../app", "/run/$(x)", "/home/app", "/scratch/x"]
+        {
+            assert!(faults(|settings| settings.pod.environment_dir = bad.to_owned()).contains("pod.environment_dir"), "{bad}");
+        }
+        for good in ["/run/wharf", "/run/pinecall", "/var/lib/my-env_1.d"] {
+            let mut settings = usable();
+            settings.pod.environment_dir = good.to_owned();
+            assert!(check(&settings, Cluster::Real).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn two_listeners_have_two_ports() {
+        assert!(faults(|settings| settings.control.listen = "127.0.0.1:7071".to_owned()).contains("sources.listen"));
     }
 
     #[test]

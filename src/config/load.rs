@@ -2,6 +2,7 @@
 //!
 //! The only reader of the process's environment, together with its parent module.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,9 @@ use super::keys::{KEYS, Key, find};
 use super::rule::Rule;
 use super::{Profile, Settings};
 use crate::ids::shown;
+
+/// What a variable of ours begins with.
+const PREFIX: &str = "WHARF_";
 
 /// Settings that cannot be used, one line a reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +54,7 @@ impl Origins {
             }
             None => None,
         };
-        Ok(Self { file, environment: std::env::vars().collect(), sets: sets.to_vec() })
+        Ok(Self { file, environment: ours(std::env::vars_os())?, sets: sets.to_vec() })
     }
 
     /// The settings: the profile's defaults, then file, environment and flags over them.
@@ -70,6 +74,16 @@ impl Origins {
         }
         found.into_settings()
     }
+}
+
+/// The variables that are for us; what else is in the environment need not even be text.
+fn ours(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<Vec<(String, String)>, BadSettings> {
+    let names = variables.map(|(name, value)| (name.to_string_lossy().into_owned(), value));
+    let texts = names.filter(|(name, _)| name.starts_with(PREFIX)).map(|(name, value)| match value.into_string() {
+        Ok(value) => Ok((name, value)),
+        Err(_) => Err(BadSettings(vec![format!("{}: the value is not UTF-8", shown(&name, 80))])),
+    });
+    texts.collect()
 }
 
 #[derive(Default)]
@@ -106,7 +120,7 @@ impl Found {
     }
 
     fn variable(&mut self, variable: &str, text: &str) {
-        if !variable.starts_with("WHARF_") {
+        if !variable.starts_with(PREFIX) {
             return;
         }
         match KEYS.iter().find(|key| key.variable() == variable) {
@@ -249,6 +263,15 @@ mod tests {
 
     fn faults(file: &str, environment: &[(&str, &str)], sets: &[&str]) -> String {
         settings(file, environment, sets).expect_err("these settings are bad").0.join("\n")
+    }
+
+    #[test]
+    fn variables_need_be_text_only_when_they_are_for_us() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let odd = || OsString::from_vec(vec![b'a', 0xff]);
+        let mine = |name: &str, value: OsString| ours([("PATH".into(), odd()), (odd(), odd()), (name.into(), value)].into_iter());
+        assert_eq!(mine("WHARF_WORLD", "w".into()).expect("fine"), [("WHARF_WORLD".to_owned(), "w".to_owned())]);
+        assert_eq!(mine("WHARF_WORLD", odd()).expect_err("no text").0, ["WHARF_WORLD: the value is not UTF-8"]);
     }
 
     #[test]

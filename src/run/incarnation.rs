@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::recover::{NotRecovered, recover};
+use super::steps::ClockWatch;
 use crate::actors::{Committer, CommitterThread, Daemon, Ended, Health, Parts, Registry};
 use crate::app::rules::Rules;
 use crate::clock::{self, Clock, Entropy};
@@ -57,6 +58,7 @@ pub struct Incarnation {
     daemon: Daemon,
     committer: CommitterThread,
     reader: Arc<dyn LogReader>,
+    clock_watch: ClockWatch,
 }
 
 impl Incarnation {
@@ -83,6 +85,8 @@ impl Incarnation {
             acts: outside.settings.act == Act::All,
         });
         let settings_seq = record_start(outside, &committer, &started).await?;
+        let daemon = Subject::Daemon(outside.settings.instance().to_owned());
+        let clock_watch = ClockWatch::start(&outside.clock, &committer, daemon, settings_seq);
         let parts = Parts {
             settings: outside.settings.clone(),
             clock: outside.clock.clone(),
@@ -100,7 +104,7 @@ impl Incarnation {
             digest_key: outside.digest_key,
         };
         let daemon = Daemon::start(parts).await.map_err(NotBegun::Part)?;
-        Ok(Self { daemon, committer: thread, reader })
+        Ok(Self { daemon, committer: thread, reader, clock_watch })
     }
 
     /// The subjects.
@@ -139,6 +143,7 @@ impl Incarnation {
 
     /// Ends it as a kill would: nothing more is recorded, the log is not closed. Returns when its folder is free again.
     pub async fn crash(self) {
+        drop(self.clock_watch);
         self.daemon.kill().await;
         drop(self.reader);
         drop(self.committer.ended().await);
@@ -146,6 +151,7 @@ impl Incarnation {
 
     /// Ends it in order and gives the log back, unclosed.
     pub async fn stop_and_keep(self, reason: &str) -> Option<Box<dyn EventLog>> {
+        drop(self.clock_watch);
         self.daemon.stop(reason).await;
         self.committer.ended().await
     }

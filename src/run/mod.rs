@@ -7,6 +7,7 @@ pub mod keys;
 mod lease;
 pub mod recover;
 pub mod serve;
+mod steps;
 pub mod verify;
 pub mod window;
 

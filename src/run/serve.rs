@@ -81,22 +81,28 @@ pub async fn serve(
         apps: Arc::new(window.clone()),
         entropy: outside.entropy.clone(),
     };
-    let control = tokio::spawn(serve_control(listeners.control, control, ended(stopped.clone())));
-    let sources = tokio::spawn(serve_sources(listeners.sources, outside.sources.clone(), outside.entropy.clone(), ended(stopped)));
+    let mut control = tokio::spawn(serve_control(listeners.control, control, ended(stopped.clone())));
+    let mut sources = tokio::spawn(serve_sources(listeners.sources, outside.sources.clone(), outside.entropy.clone(), ended(stopped)));
     let mut failed = None;
     // A listener that fails ends the process in order too: what was decided is recorded, the log is closed.
     let stop = async {
         let ended = tokio::select! {
             biased;
             reason = stop => return reason,
-            ended = control => ended,
-            ended = sources => ended,
+            ended = &mut control => ended,
+            ended = &mut sources => ended,
         };
         failed = Some(listener_failed(ended));
         "listener_failed"
     };
     let served = incarnations(&outside, dir, &window, take_over, stop).await;
     let _ = stopping.send(true);
+    // What is being answered is answered to its end: a pod may be fetching its package. Both bound how long that may take.
+    for listener in [control, sources] {
+        if !listener.is_finished() {
+            let _ = listener.await;
+        }
+    }
     failed.map_or(served, Err)
 }
 

@@ -119,12 +119,12 @@ async fn demo(args: &Args) -> Result<ExitCode, CliError> {
     demo.begin().await?;
     let stop = signalled()?;
     tokio::pin!(stop);
-    let told = tokio::select! {
+    let (told, stopped) = tokio::select! {
         biased;
-        _ = &mut stop => Ok(()),
-        told = story::tell(&mut demo) => told,
+        _ = &mut stop => (Ok(()), true),
+        told = story::tell(&mut demo) => (told, false),
     };
-    if told.is_ok() && !args.exit {
+    if told.is_ok() && !stopped && !args.exit {
         output::print(&format!("\nThe story is told; the daemon goes on. Try: wharf status --server {url}; Ctrl-C ends it.\n"))?;
         demo.follow(&mut stop).await?;
     }
