@@ -176,7 +176,7 @@ impl Registry {
         *nodes = seen.iter().map(|seen| (seen.node.clone(), seen.ready)).collect();
         for (app, slot) in by_app {
             let seen = slot.bound_to().map(|node| NodeSeen { ready: *nodes.get(&node).unwrap_or(&NodeReady::Gone), node });
-            if seen.collect::<Vec<_>>().iter().fold(false, |told, seen| slot.node_became(seen) || told) {
+            if seen.collect::<Vec<_>>().iter().filter(|seen| slot.node_became(seen)).count() > 0 {
                 self.wake(app, slot);
             }
         }
@@ -189,7 +189,7 @@ impl Registry {
         for (app, slot) in &mut slots.by_app {
             let known: Vec<Word> = slot.bound_to().filter(|node| slot.state.nodes.contains_key(node)).collect();
             let told = known.into_iter().map(|node| NodeSeen { node, ready: NodeReady::Unwatched });
-            if told.fold(false, |told, seen| slot.node_became(&seen) || told) {
+            if told.filter(|seen| slot.node_became(seen)).count() > 0 {
                 self.wake(app, slot);
             }
         }

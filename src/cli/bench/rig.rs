@@ -144,7 +144,7 @@ impl Rig {
     /// The world alone for so long, its gateway asked at the daemon's beat: what it takes of the processor, percent of one core.
     pub(super) async fn without_daemon(&mut self, span: Duration) -> Result<Option<f64>, CliError> {
         self.stop().await?;
-        let beat_ms = u64::from(self.outside.settings.gateway.beat_ms);
+        let beat_ms = self.outside.settings.gateway.beat_ms;
         let mut outbox = Outbox::new("bench", beat_ms);
         let (begun, spent) = (clock::now(), Spent::begin());
         let mut beats = tokio::time::interval(Duration::from_millis(beat_ms));
