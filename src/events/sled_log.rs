@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::{self, Engine};
+use super::erase::{Erasure, NotErased};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
 use super::record::{Reaction, Record};
@@ -83,6 +84,10 @@ impl SledLog {
 impl EventLog for SledLog {
     fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
         self.0.append(reactions)
+    }
+
+    fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
+        self.0.erase(erasure)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use super::checkpoints::Checkpoints;
 use super::incarnation::{Incarnation, NotBegun, Outside};
 use super::window::Window;
 use crate::actors::Ended;
@@ -58,6 +59,7 @@ pub async fn serve(
     outside: Outside,
     dir: &Path,
     listeners: Listeners,
+    checkpoints: Checkpoints,
     stop: impl Future<Output = &'static str> + Send,
 ) -> Result<(), ServeError> {
     let window = Window::new(&outside.settings, outside.clock.clone(), outside.metrics.clone());
@@ -73,13 +75,15 @@ pub async fn serve(
         }),
         metrics: outside.metrics.clone(),
         apps: Arc::new(window.clone()),
+        proofs: Arc::new(checkpoints.clone()),
         entropy: outside.entropy.clone(),
     };
     let control = tokio::spawn(serve_control(listeners.control, control, ended(stopped.clone())));
     let sources = tokio::spawn(serve_sources(listeners.sources, outside.sources.clone(), outside.entropy.clone(), ended(stopped)));
     let served = tokio::select! {
         biased;
-        result = incarnations(&outside, dir, &window, stop) => result,
+        result = incarnations(&outside, dir, &window, &checkpoints, stop) => result,
+        () = checkpoints.keep_making() => Ok(()),
         failed = control => Err(listener_failed(failed)),
         failed = sources => Err(listener_failed(failed)),
     };
@@ -99,6 +103,7 @@ async fn incarnations(
     outside: &Outside,
     dir: &Path,
     window: &Window,
+    checkpoints: &Checkpoints,
     stop: impl Future<Output = &'static str> + Send,
 ) -> Result<(), ServeError> {
     tokio::pin!(stop);
@@ -120,6 +125,7 @@ async fn incarnations(
             }
         };
         window.show(Ok((incarnation.registry().clone(), incarnation.health().clone())));
+        checkpoints.show(Some(Arc::clone(incarnation.reader())));
         let ended = tokio::select! {
             biased;
             reason = &mut stop => {
@@ -127,6 +133,8 @@ async fn incarnations(
                 if let Err(error) = incarnation.stop(reason).await {
                     tracing::warn!(%error, "the log could not be closed in order");
                 }
+                checkpoints.make(Duration::ZERO).await;
+                checkpoints.show(None);
                 return Ok(());
             }
             ended = incarnation.ended() => ended,
@@ -134,6 +142,7 @@ async fn incarnations(
         match ended {
             Ended::LogFailed(why) => {
                 window.show(Err(why));
+                checkpoints.show(None);
                 drop(incarnation.stop_and_keep("log_failed").await);
                 tries = 1;
                 tokio::select! {
