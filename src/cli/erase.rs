@@ -52,23 +52,29 @@ fn erase(args: &Args) -> Result<ExitCode, CliError> {
     match erased {
         Ok(record) => {
             closed.map_err(|error| refused(&error).because(error))?;
+            renew(&dir)?;
             output::print(&format!("record {} says nothing any more; that it was erased is record {}\n", args.seq, record.header.seq))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error @ (NotErased::Append(_) | NotErased::Read(_) | NotErased::Block(_) | NotErased::Frame(_))) => {
             Err(refused(&error).because(error))
         }
-        Err(
-            error @ (NotErased::NoSuchRecord(_)
-            | NotErased::Decides { .. }
-            | NotErased::Already(_)
-            | NotErased::Why(_)
-            | NotErased::NoRoom(_)),
-        ) => {
+        Err(error) => {
+            if matches!(error, NotErased::Already(_)) {
+                renew(&dir)?;
+            }
             output::note(&format!("wharf: {error}"));
             Ok(ExitCode::from(1))
         }
     }
+}
+
+/// The database's file keeps what was taken out of it until it needs the room: it is written anew.
+fn renew(dir: &Path) -> Result<(), CliError> {
+    SledLog::renew(dir).map_err(|error| {
+        let what = "the record is erased, and its bytes may still be in the database's file, which could not be written anew";
+        CliError::refused(format!("{what}: {error}"), "make room for a second copy of it and erase the record again").because(error)
+    })
 }
 
 /// The daemon whose log it is: its first record is about it.

@@ -38,21 +38,28 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Reads a checkpoint, and checks its signature when a key is given.
+    /// Reads a checkpoint's file, and checks its signature when a key is given.
     ///
     /// # Errors
     /// When the file cannot be read, or is no checkpoint of a log like ours.
     pub(super) fn read(path: &Path, key: Option<&VerifierKey>) -> Result<Self, CliError> {
-        let at = shown(&path.display().to_string(), 200);
-        let refused =
-            |what: String| CliError::input(format!("{at}: {what}"), "a checkpoint is what /v1/log/checkpoint answers, byte by byte");
         let mut bytes = Vec::new();
-        let file = File::open(path).map_err(|error| refused(error.to_string()))?;
-        file.take(NOTE_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|error| refused(error.to_string()))?;
-        let note = Note::parse(&bytes).map_err(|error| refused(format!("no signed note: {error}")))?;
-        let checkpoint = Checkpoint::parse(note.text).map_err(|error| refused(format!("no checkpoint: {error}")))?;
-        let origin = shown(&checkpoint.origin, 200);
-        let (name, log) = checkpoint.named().ok_or_else(|| refused(format!("it is of {origin}, which is no log of a wharf")))?;
+        let read = File::open(path).and_then(|file| file.take(NOTE_MAX as u64 + 1).read_to_end(&mut bytes));
+        read.map_err(|error| error.to_string()).and_then(|_| Self::parse(&bytes, key)).map_err(|what| {
+            let at = shown(&path.display().to_string(), 200);
+            CliError::input(format!("{at}: {what}"), "a checkpoint is what /v1/log/checkpoint answers, byte by byte")
+        })
+    }
+
+    /// From a checkpoint's bytes.
+    ///
+    /// # Errors
+    /// When they are no checkpoint of a log like ours: why.
+    pub(super) fn parse(bytes: &[u8], key: Option<&VerifierKey>) -> Result<Self, String> {
+        let note = Note::parse(bytes).map_err(|error| format!("no signed note: {error}"))?;
+        let checkpoint = Checkpoint::parse(note.text).map_err(|error| format!("no checkpoint: {error}"))?;
+        let named = checkpoint.named().ok_or_else(|| format!("it is of {}, which is no log of a wharf", shown(&checkpoint.origin, 200)));
+        let (name, log) = named?;
         let signature = key.map(|key| match note.verify(key) {
             Ok(()) if key.name() == name => Ok(()),
             Ok(()) => Err(format!("the key is {}'s, the log {name}'s", key.name())),

@@ -1,7 +1,7 @@
 //! `wharf verify`: whether a log is whole, whether it extends what an auditor saw of it, and whether planning again decides what it
 //! says was decided.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -39,12 +39,27 @@ pub struct Args {
 /// When the log cannot be read.
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let seen = args.checkpoint.as_ref().map(|path| Seen::read(path, args.key.as_ref())).transpose()?;
+    // One that cannot be read is written again by the daemon, and proves nothing.
+    let kept = Seen::read(&args.dir.join(checkpoints::FILE), None).ok();
     let reader = open(&args.dir)?;
-    let unreadable = |error: ReadError| CliError::refused(error.to_string(), "look at the disk").because(error);
-    let integrity = check(reader.as_ref()).map_err(unreadable)?;
-    let seen = seen.map(|seen| seen.compare(reader.as_ref())).transpose().map_err(unreadable)?;
-    let kept = kept(&args.dir, reader.as_ref(), &integrity).map_err(unreadable)?;
-    let decisions = verify_decisions(reader.as_ref()).map_err(unreadable)?;
+    let (code, document) = judge(reader.as_ref(), seen.as_ref(), kept.as_ref())
+        .map_err(|error| CliError::refused(error.to_string(), "look at the disk").because(error))?;
+    match args.format {
+        Format::Json => output::print(&format!("{document}\n"))?,
+        Format::Text => output::print(&in_words(&document))?,
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// The exit code and all that was found, of a log, of the checkpoint that an auditor holds, and of the one that the folder keeps.
+///
+/// # Errors
+/// When the store does not answer.
+pub(super) fn judge(reader: &dyn LogReader, seen: Option<&Seen>, kept: Option<&Seen>) -> Result<(u8, Value), ReadError> {
+    let integrity = check(reader)?;
+    let seen = seen.map(|seen| seen.compare(reader)).transpose()?;
+    let kept = kept.map(|kept| the_folders_own(kept, reader, &integrity)).transpose()?;
+    let decisions = verify_decisions(reader)?;
     let compared = || [&seen, &kept].into_iter().flatten().map(|(verdict, _)| *verdict);
     let differs =
         integrity.difference.is_some() || decisions.difference.is_some() || compared().any(|verdict| verdict == Verdict::DoesNotHold);
@@ -81,27 +96,22 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
         "difference": difference,
         "unverifiable": decisions.unverifiable.as_ref().map(|(seq, why)| json!({"seq": seq.0, "why": why})),
     });
-    match args.format {
-        Format::Json => output::print(&format!("{document}\n"))?,
-        Format::Text => output::print(&in_words(&document, verdict))?,
-    }
-    Ok(ExitCode::from(code))
+    Ok((code, document))
 }
 
-/// The checkpoint that the data folder itself keeps. It is no more than a second mark: whoever can write to the log can write to it.
-fn kept(dir: &Path, reader: &dyn LogReader, integrity: &Report) -> Result<Option<(Verdict, Value)>, ReadError> {
-    // One that cannot be read is written again by the daemon, and proves nothing.
-    let Ok(seen) = Seen::read(&dir.join(checkpoints::FILE), None) else { return Ok(None) };
-    let (verdict, document) = seen.compare(reader)?;
+/// The checkpoint in the data folder is no more than a second mark: whoever can write to the log can write to it.
+fn the_folders_own(kept: &Seen, reader: &dyn LogReader, integrity: &Report) -> Result<(Verdict, Value), ReadError> {
+    let (verdict, document) = kept.compare(reader)?;
     // Of a log that another one followed: what it lost, if anything, is named there.
-    let followed = integrity.logs.last().is_some_and(|last| last.log != seen.log());
-    Ok(Some((if followed { Verdict::Holds } else { verdict }, document)))
+    let followed = integrity.logs.last().is_some_and(|last| last.log != kept.log());
+    Ok((if followed { Verdict::Holds } else { verdict }, document))
 }
 
-fn in_words(document: &Value, verdict: &str) -> String {
+fn in_words(document: &Value) -> String {
     let number = |key: &str| document[key].as_u64().unwrap_or(0);
     let mut text = format!(
-        "{verdict}: {} records in {} blocks; {} reactions planned again, {} decisions compared\n",
+        "{}: {} records in {} blocks; {} reactions planned again, {} decisions compared\n",
+        document["verdict"].as_str().unwrap_or_default(),
         number("records"),
         number("blocks"),
         number("reactions"),

@@ -44,8 +44,12 @@ struct Tile {
     root: Hash,
 }
 
-/// The leaves of the tiles that one proof looks into.
-type Opened = BTreeMap<u64, Vec<Hash>>;
+/// The leaves of the tiles that one proof looks into, each read once.
+struct Opened {
+    /// Nothing of the proof is behind this position.
+    end: u64,
+    tiles: BTreeMap<u64, Vec<Hash>>,
+}
 
 impl Leaves {
     /// Of that log; nothing is read yet.
@@ -68,7 +72,7 @@ impl Leaves {
     pub fn roots(&mut self, reader: &dyn LogReader, ranges: &[Range<u64>]) -> Result<Vec<Hash>, LeavesError> {
         let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
         self.reach(reader, end)?;
-        let mut opened = Opened::new();
+        let mut opened = Opened { end, tiles: BTreeMap::new() };
         ranges.iter().map(|range| self.root(reader, range, &mut opened)).collect()
     }
 
@@ -103,21 +107,20 @@ impl Leaves {
         if from == range.end {
             return Ok(tiles.root());
         }
-        let leaves = self.open(reader, from / TILE, range.end, opened)?;
+        let leaves = self.open(reader, from / TILE, opened)?;
         let within = |position: u64| usize::try_from(position - from / TILE * TILE).unwrap_or(usize::MAX);
         let mut tail = Tree::default();
         leaves[within(from)..within(range.end)].iter().for_each(|leaf| tail.push(*leaf));
         Ok(tiles.frontier().iter().rev().fold(tail.root(), |right, left| node(left, &right)))
     }
 
-    /// The leaves of a tile, at least up to the position `end`.
-    fn open<'a>(&self, reader: &dyn LogReader, tile: u64, end: u64, opened: &'a mut Opened) -> Result<&'a [Hash], LeavesError> {
-        let (begin, end) = (tile * TILE, end.min((tile + 1) * TILE));
-        let leaves = opened.entry(tile).or_default();
-        if begin + (leaves.len() as u64) < end {
-            leaves.clear();
+    /// The leaves of a tile, as far as the proof reaches.
+    fn open<'a>(&self, reader: &dyn LogReader, tile: u64, opened: &'a mut Opened) -> Result<&'a [Hash], LeavesError> {
+        let positions = tile * TILE..opened.end.min((tile + 1) * TILE);
+        let leaves = opened.tiles.entry(tile).or_default();
+        if leaves.is_empty() {
             let from = self.tiles.get(self.at(tile)).map_or(self.next, |tile| tile.block);
-            each_leaf(reader, self.log, from, begin..end, &mut |_, _, leaf| leaves.push(leaf))?;
+            each_leaf(reader, self.log, from, positions, &mut |_, _, leaf| leaves.push(leaf))?;
         }
         Ok(leaves)
     }

@@ -16,6 +16,7 @@ pub mod marks;
 pub mod mem_log;
 pub mod record;
 mod recover;
+mod renew;
 pub mod sled_log;
 mod store;
 pub mod stored;

@@ -8,6 +8,8 @@ pub mod keys;
 mod proving;
 pub mod recover;
 pub mod serve;
+#[cfg(test)]
+mod tests;
 pub mod verify;
 pub mod window;
 
