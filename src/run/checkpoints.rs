@@ -44,6 +44,8 @@ pub(super) struct Inner {
     /// The log that is open now.
     log: Mutex<Option<Arc<dyn LogReader>>>,
     last: Mutex<Option<Issued>>,
+    /// Held while one is made: the last one at the end does not meet one that is due.
+    making: Mutex<()>,
     /// One proof at a time: the first one reads the whole log.
     pub(super) proving: Arc<Semaphore>,
     pub(super) leaves: Mutex<Option<Leaves>>,
@@ -82,6 +84,7 @@ impl Checkpoints {
             announce,
             log: Mutex::default(),
             last: Mutex::default(),
+            making: Mutex::default(),
             proving: Arc::new(Semaphore::new(1)),
             leaves: Mutex::default(),
         })))
@@ -123,6 +126,10 @@ impl Checkpoints {
     }
 
     fn issue(&self, of: Acknowledged) -> Result<(), NotIssued> {
+        let _making = lock(&self.0.making);
+        if lock(&self.0.last).as_ref().is_some_and(|last| last.of.log == of.log && last.of.tree.size >= of.tree.size) {
+            return Ok(());
+        }
         let checkpoint = Checkpoint::new(self.0.key.verifier().name(), of.log, of.tree);
         // Nothing is signed that contradicts what was signed before, perhaps in an earlier life.
         let kept = kept(&self.0.data_dir)?.filter(|kept| kept.origin == checkpoint.origin).map(|kept| kept.tree);

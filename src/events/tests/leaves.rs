@@ -140,7 +140,7 @@ fn what_is_missing_or_damaged_is_said() {
     let (mut log, _) = world.open();
     grow(&mut *log, 1_400);
     let reader = log.reader();
-    let ask = |size: u64| Leaves::new(reader.id()).roots(&*reader, &[0..size]);
+    let ask = |size: u64| Leaves::new(reader.id()).roots(&*reader, std::slice::from_ref(&(0..size)));
     assert!(matches!(ask(1_402), Err(LeavesError::Missing(1_401))));
     world.0.edit(|blocks| drop(blocks.pop_first()));
     assert!(matches!(ask(1_401), Err(LeavesError::Missing(0))));
@@ -149,7 +149,10 @@ fn what_is_missing_or_damaged_is_said() {
         let length = last.get().len();
         last.get_mut()[length - 1] ^= 1;
     });
-    assert!(matches!(Leaves::new(reader.id()).roots(&*reader, &[1_399..1_401]), Err(LeavesError::Missing(0) | LeavesError::Damaged(_))));
+    assert!(matches!(
+        Leaves::new(reader.id()).roots(&*reader, std::slice::from_ref(&(1_399..1_401))),
+        Err(LeavesError::Missing(0) | LeavesError::Damaged(_))
+    ));
 }
 
 #[test]
