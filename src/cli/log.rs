@@ -178,13 +178,19 @@ fn the_end(text: &str, now_us: i64) -> Result<Until, CliError> {
     Ok(Until::TimeUs(time.as_microsecond()))
 }
 
+/// The folder of a data folder's log: its `log`, or itself.
+#[must_use]
+pub fn folder(dir: &Path) -> PathBuf {
+    let inner = dir.join("log");
+    if inner.is_dir() { inner } else { dir.to_path_buf() }
+}
+
 /// Opens the log of a data folder for reading: the folder itself, or its `log`.
 ///
 /// # Errors
 /// When there is none, or it is held by a running daemon.
 pub fn open(dir: &Path) -> Result<Arc<dyn LogReader>, CliError> {
-    let inner = dir.join("log");
-    let dir = if inner.is_dir() { inner } else { dir.to_path_buf() };
+    let dir = folder(dir);
     SledLog::open_for_reading(&dir).map_err(|error| {
         let at = shown(&dir.display().to_string(), 200);
         let advice = match &error {

@@ -5,11 +5,13 @@
 pub mod bench;
 pub mod config;
 pub mod demo;
+pub mod erase;
 pub mod error;
 pub mod log;
 pub mod output;
 pub mod plan;
 pub mod run;
+mod seen;
 pub mod status;
 pub mod verify;
 pub mod words;
@@ -42,6 +44,7 @@ enum Command {
     Verify(verify::Args),
     Plan(plan::Args),
     Bench(bench::Args),
+    Erase(erase::Args),
 }
 
 /// What the commands are for, in the order of the help. One that is not built in is not shown.
@@ -78,6 +81,7 @@ fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Erase(args) => erase::run(&args),
     };
     done.unwrap_or_else(|error| error.tell(cli.verbose))
 }

@@ -1,14 +1,19 @@
-//! `wharf verify`: whether a log is whole, and whether planning again decides what it says was decided.
+//! `wharf verify`: whether a log is whole, whether it extends what an auditor saw of it, and whether planning again decides what it
+//! says was decided.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::log::{Format, open};
+use super::seen::{self, Seen, Verdict};
 use super::{output, words};
-use crate::events::check::check;
+use crate::events::check::{Report, check};
+use crate::events::log::{LogReader, ReadError};
+use crate::proof::key::VerifierKey;
+use crate::run::checkpoints;
 use crate::run::verify::verify_decisions;
 
 /// Check a log: its numbers and tree, and every decision planned again.
@@ -17,6 +22,12 @@ pub struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR", default_value = "wharf-data")]
     dir: PathBuf,
+    /// Prove that the log extends this checkpoint, which was kept where the folder's owner cannot change it
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Prove that this key signed it
+    #[arg(long, value_name = "VKEY", requires = "checkpoint", value_parser = |text: &str| VerifierKey::parse(text))]
+    key: Option<VerifierKey>,
     /// How it is printed
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -27,16 +38,36 @@ pub struct Args {
 /// # Errors
 /// When the log cannot be read.
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
+    let seen = args.checkpoint.as_ref().map(|path| Seen::read(path, args.key.as_ref())).transpose()?;
+    // One that cannot be read is written again by the daemon, and proves nothing.
+    let kept = Seen::read(&args.dir.join(checkpoints::FILE), None).ok();
     let reader = open(&args.dir)?;
-    let unreadable = |error: crate::events::log::ReadError| CliError::refused(error.to_string(), "look at the disk").because(error);
-    let integrity = check(reader.as_ref()).map_err(unreadable)?;
-    let decisions = verify_decisions(reader.as_ref()).map_err(unreadable)?;
-    let whole = integrity.difference.is_none();
-    let (code, verdict) = match (&decisions.difference, &decisions.unverifiable) {
-        _ if !whole => (1, "does not hold"),
-        (Some(_), _) => (1, "does not hold"),
-        (None, Some(_)) => (2, "cannot be verified"),
-        (None, None) => (0, "holds"),
+    let (code, document) = judge(reader.as_ref(), seen.as_ref(), kept.as_ref())
+        .map_err(|error| CliError::refused(error.to_string(), "look at the disk").because(error))?;
+    match args.format {
+        Format::Json => output::print(&format!("{document}\n"))?,
+        Format::Text => output::print(&in_words(&document))?,
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// The exit code and all that was found, of a log, of the checkpoint that an auditor holds, and of the one that the folder keeps.
+///
+/// # Errors
+/// When the store does not answer.
+pub(super) fn judge(reader: &dyn LogReader, seen: Option<&Seen>, kept: Option<&Seen>) -> Result<(u8, Value), ReadError> {
+    let integrity = check(reader)?;
+    let seen = seen.map(|seen| seen.compare(reader)).transpose()?;
+    let kept = kept.map(|kept| the_folders_own(kept, reader, &integrity)).transpose()?;
+    let decisions = verify_decisions(reader)?;
+    let compared = || [&seen, &kept].into_iter().flatten().map(|(verdict, _)| *verdict);
+    let differs =
+        integrity.difference.is_some() || decisions.difference.is_some() || compared().any(|verdict| verdict == Verdict::DoesNotHold);
+    let unknown = decisions.unverifiable.is_some() || compared().any(|verdict| verdict == Verdict::CannotBeVerified);
+    let (code, verdict) = match (differs, unknown) {
+        (true, _) => (1, "does not hold"),
+        (false, true) => (2, "cannot be verified"),
+        (false, false) => (0, "holds"),
     };
     let difference = decisions.difference.as_ref().map(|(subject, difference)| {
         json!({
@@ -57,23 +88,30 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
         })).collect::<Vec<_>>(),
         "gaps": integrity.gaps.iter().map(|gap| json!({"after": gap.after.0, "before": gap.before.0})).collect::<Vec<_>>(),
         "marked": integrity.marked.map(|seq| seq.0),
+        "checkpoint": seen.map(|(_, document)| document),
+        "kept_checkpoint": kept.map(|(_, document)| document),
         "damaged": integrity.difference.as_ref().map(ToString::to_string),
         "reactions": decisions.reactions,
         "decisions": decisions.decisions,
         "difference": difference,
         "unverifiable": decisions.unverifiable.as_ref().map(|(seq, why)| json!({"seq": seq.0, "why": why})),
     });
-    match args.format {
-        Format::Json => output::print(&format!("{document}\n"))?,
-        Format::Text => output::print(&in_words(&document, verdict))?,
-    }
-    Ok(ExitCode::from(code))
+    Ok((code, document))
 }
 
-fn in_words(document: &serde_json::Value, verdict: &str) -> String {
+/// The checkpoint in the data folder is no more than a second mark: whoever can write to the log can write to it.
+fn the_folders_own(kept: &Seen, reader: &dyn LogReader, integrity: &Report) -> Result<(Verdict, Value), ReadError> {
+    let (verdict, document) = kept.compare(reader)?;
+    // Of a log that another one followed: what it lost, if anything, is named there.
+    let followed = integrity.logs.last().is_some_and(|last| last.log != kept.log());
+    Ok((if followed { Verdict::Holds } else { verdict }, document))
+}
+
+fn in_words(document: &Value) -> String {
     let number = |key: &str| document[key].as_u64().unwrap_or(0);
     let mut text = format!(
-        "{verdict}: {} records in {} blocks; {} reactions planned again, {} decisions compared\n",
+        "{}: {} records in {} blocks; {} reactions planned again, {} decisions compared\n",
+        document["verdict"].as_str().unwrap_or_default(),
         number("records"),
         number("blocks"),
         number("reactions"),
@@ -85,13 +123,18 @@ fn in_words(document: &serde_json::Value, verdict: &str) -> String {
     for gap in document["gaps"].as_array().into_iter().flatten() {
         text.push_str(&format!("named gap between {} and {}\n", gap["after"], gap["before"]));
     }
+    for (key, what) in [("checkpoint", "checkpoint"), ("kept_checkpoint", "the folder's own checkpoint")] {
+        if document[key].is_object() {
+            text.push_str(&seen::in_words(what, &document[key]));
+        }
+    }
     if document["marked"].is_null() {
         text.push_str("no mark is there: a missing end would not be seen\n");
     }
     if let Some(damaged) = document["damaged"].as_str() {
         text.push_str(&format!("damaged {damaged}\n"));
     }
-    let said = |value: &serde_json::Value| value.as_str().map_or_else(|| "nothing".to_owned(), str::to_owned);
+    let said = |value: &Value| value.as_str().map_or_else(|| "nothing".to_owned(), str::to_owned);
     let difference = &document["difference"];
     if difference.is_object() {
         text.push_str(&format!(

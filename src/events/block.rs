@@ -173,12 +173,17 @@ impl<'a> Block<'a> {
 
     /// Its records in order, each with the number that its place gives it.
     pub fn records(&self) -> impl Iterator<Item = (Seq, Result<Frame<'a>, FrameError>)> + use<'a> {
-        let (first, frames) = (self.head.first.0, self.frames);
+        let first = self.head.first.0;
+        self.frames().zip(0_u64..).map(move |(bytes, index)| (Seq(first.saturating_add(index)), Frame::read(bytes)))
+    }
+
+    /// Their bytes as stored.
+    pub fn frames(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let frames = self.frames;
         let mut at = 0;
-        lengths(self.directory).zip(0_u64..).map(move |(length, index)| {
-            let bytes = &frames[at..at + length];
+        lengths(self.directory).map(move |length| {
             at += length;
-            (Seq(first.saturating_add(index)), Frame::read(bytes))
+            &frames[at - length..at]
         })
     }
 }

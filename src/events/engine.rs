@@ -5,8 +5,10 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use super::assemble::{Commit, Position, assemble};
+use super::erase::{self, Erasure, NotErased, WHY_MAX};
 use super::index::Index;
 use super::kinds::daemon::{LogBefore, LogRestarted, RestartReason};
+use super::kinds::operator::RecordErased;
 use super::log::{
     Acknowledged, AppendError, Beginning, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize,
 };
@@ -17,7 +19,7 @@ use super::store::Store;
 use super::stored::{Visit, each_item};
 use super::tree::{Tree, TreeHead};
 use crate::clock::{Clock, Entropy};
-use crate::ids::{LogId, Seq, Subject};
+use crate::ids::{LogId, RecordId, Seq, Subject};
 
 /// A log that is written.
 pub(super) struct Engine<S: Store> {
@@ -166,7 +168,9 @@ impl<S: Store> Engine<S> {
         if last.0.saturating_add(CEILING_AHEAD / 2) > ceiling.0 {
             self.raise_ceiling(last)?;
         }
-        let blocks = commit.batches.iter().map(Vec::len).sum::<usize>();
+        // A block that is rewritten is counted already.
+        let new = |(key, _): &&(Seq, Vec<u8>)| *key > self.position.last;
+        let blocks = commit.batches.iter().flatten().filter(new).count();
         for batch in commit.batches {
             self.shared.store.put(batch)?;
         }
@@ -208,6 +212,37 @@ impl<S: Store> EventLog for Engine<S> {
             self.failed = true;
             append_error(error)
         })
+    }
+
+    fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
+        let (seq, why) = (erasure.seq, erasure.why.clone());
+        if why.is_empty() || why.len() > WHY_MAX {
+            return Err(NotErased::Why(why.len()));
+        }
+        if self.failed {
+            return Err(AppendError::Stopped.into());
+        }
+        let mut without = Err(NotErased::NoSuchRecord(seq));
+        let visit = &mut |key: Seq, bytes: &[u8]| {
+            without = erase::without(bytes, seq).map(|(log, block)| (log, key, block));
+            ControlFlow::Break(())
+        };
+        self.shared.store.visit(seq, visit).map_err(NotErased::Read)?;
+        let (log, key, block) = without?;
+        let erased = Event::RecordErased(RecordErased { record: RecordId { log, seq }, who: erasure.who.clone(), why });
+        let (subject, time_us) = (erasure.daemon.clone(), erasure.time_us);
+        let reaction = Reaction { subject, time_us, rules: 0, settings: Seq::NONE, drafts: vec![Draft::input(erased)] };
+        let entropy = self.entropy.clone();
+        let mut commit = assemble(&self.position, &self.shared.state().index, &[reaction], &mut || entropy.bytes())?;
+        // With the record of it, all or nothing.
+        if let Some(batch) = commit.batches.last_mut() {
+            batch.push((key, block));
+        }
+        let records = self.commit(commit).map_err(|error| {
+            self.failed = true;
+            append_error(error)
+        })?;
+        Ok(records.into_iter().flatten().next().expect("the reaction has one event"))
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::codec::CodecError;
+use super::erase::{Erasure, NotErased};
 use super::kinds::daemon::{FormerLog, RestartReason};
 use super::marks::Mark;
 use super::record::{Reaction, Record};
@@ -22,6 +23,12 @@ pub trait EventLog: Send {
     /// # Errors
     /// See [`AppendError`]: after [`AppendError::Refused`] the log goes on, after any other it must be opened again.
     fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError>;
+
+    /// Takes away what a record says that only informs, and records that; returns that record when both are durable.
+    ///
+    /// # Errors
+    /// See [`NotErased`]; after [`NotErased::Append`] as after a failed append.
+    fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased>;
 
     /// A reader of what has been acknowledged; it outlives the writer and sees what is appended later.
     fn reader(&self) -> Arc<dyn LogReader>;

@@ -1,11 +1,12 @@
 //! The log in memory, over a disk that can fail and lose what was not synced: for tests and the simulation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::engine::{self, Engine};
+use super::erase::{Erasure, NotErased};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
 use super::record::{Reaction, Record};
@@ -20,8 +21,8 @@ pub struct MemDisk(Arc<Mutex<Disk>>);
 #[derive(Debug, Default)]
 struct Disk {
     blocks: BTreeMap<Seq, Vec<u8>>,
-    /// The blocks that a power cut loses.
-    unsynced: BTreeSet<Seq>,
+    /// What a power cut leaves of the blocks that were written since the last sync: each as it was before, if it was there.
+    unsynced: BTreeMap<Seq, Option<Vec<u8>>>,
     marks: Vec<u8>,
     durable_marks: Vec<u8>,
     fault: Option<MemFault>,
@@ -68,8 +69,12 @@ impl MemDisk {
             disk.marks = disk.durable_marks.clone();
         }
         if unsynced != Unsynced::Kept {
-            let Disk { blocks, unsynced, .. } = &mut *disk;
-            blocks.retain(|key, _| !unsynced.contains(key));
+            for (key, before) in std::mem::take(&mut disk.unsynced) {
+                match before {
+                    Some(block) => drop(disk.blocks.insert(key, block)),
+                    None => drop(disk.blocks.remove(&key)),
+                }
+            }
         }
         disk.unsynced.clear();
         disk.durable_marks = disk.marks.clone();
@@ -123,6 +128,10 @@ impl EventLog for MemLog {
         self.0.append(reactions)
     }
 
+    fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
+        self.0.erase(erasure)
+    }
+
     fn reader(&self) -> Arc<dyn LogReader> {
         self.0.reader()
     }
@@ -173,8 +182,8 @@ impl Store for MemStore {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
         for (key, block) in batch {
-            disk.unsynced.insert(key);
-            disk.blocks.insert(key, block);
+            let before = disk.blocks.insert(key, block);
+            disk.unsynced.entry(key).or_insert(before);
         }
         Ok(())
     }

@@ -156,6 +156,8 @@ events! {
     SettingsTold(daemon::SettingsTold) = 39 v 1, Note;
     /// Which operator asked, and why.
     OperatorSaid(operator::OperatorSaid) = 40 v 1, Note;
+    /// What a record said was taken away.
+    RecordErased(operator::RecordErased) = 45 v 1, Note;
 }
 
 impl Kind {

@@ -229,7 +229,13 @@ impl Recovered {
                 }
             }
             // A life ended between the first record of this log id and its first mark: nothing was acknowledged after it.
-            (Some(log), _) if size == 1 && self.marks.ceiling.is_some_and(|ceiling| ceiling.log == log) => Found::Unclean,
+            (Some(log), mark)
+                if size == 1
+                    && mark.as_ref().is_none_or(|mark| mark.log != log)
+                    && self.marks.ceiling.is_some_and(|ceiling| ceiling.log == log) =>
+            {
+                Found::Unclean
+            }
             (Some(log), mark) => Found::LostTail(self.former(log, mark.as_ref())),
         }
     }

@@ -13,9 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::{self, Engine};
+use super::erase::{Erasure, NotErased};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
 use super::record::{Reaction, Record};
+use super::renew;
 use super::store::{Batch, Store};
 use crate::clock::{Clock, Entropy};
 use crate::ids::Seq;
@@ -27,7 +29,7 @@ const SEGMENT: usize = 2 << 20;
 const CACHE: u64 = 64 << 20;
 
 /// sled collects garbage in its flusher and nowhere else; this is its own default.
-const COLLECT_EVERY_MS: u64 = 500;
+pub(super) const COLLECT_EVERY_MS: u64 = 500;
 
 /// How often sled's lock is tried, and the pause between two: two seconds in all.
 const LOCK_TRIES: u32 = 1_000;
@@ -60,6 +62,7 @@ impl SledLog {
         make_folder(dir).map_err(engine::open_error)?;
         close_to_others(dir).map_err(engine::open_error)?;
         let lock = lock(dir)?;
+        renew::finish(dir).map_err(engine::open_error)?;
         let store = SledStore::open(dir, lock, Access::Writing { extra_sync: options.extra_sync }, collect_every_ms)?;
         let (engine, opened) = Engine::open(store, clock, entropy, options)?;
         Ok((Self(engine), opened))
@@ -71,18 +74,32 @@ impl SledLog {
     /// # Errors
     /// See [`OpenError`]; a damaged log opens, and its reader names what is damaged.
     pub fn open_for_reading(dir: &Path) -> Result<Arc<dyn LogReader>, OpenError> {
-        if !dir.join("store/db").exists() {
+        if !dir.join("store/db").exists() && !renew::is_begun(dir) {
             return Err(OpenError::Missing);
         }
         let lock = lock(dir)?;
+        renew::finish(dir).map_err(engine::open_error)?;
         let reader = engine::open_for_reading(SledStore::open(dir, lock, Access::Reading, COLLECT_EVERY_MS)?)?;
         Ok(reader)
+    }
+
+    /// Writes the store of that folder anew, so that nothing of what was taken out of a block is left in its file. Takes as much
+    /// room again while it runs; a crash at any point leaves the one or the other.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; the store is then as it was.
+    pub fn renew(dir: &Path) -> Result<(), OpenError> {
+        renew::renew(dir, &lock(dir)?)
     }
 }
 
 impl EventLog for SledLog {
     fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
         self.0.append(reactions)
+    }
+
+    fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
+        self.0.erase(erasure)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {
@@ -116,7 +133,7 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn sync_path(path: &Path) -> io::Result<()> {
+pub(super) fn sync_path(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
@@ -132,7 +149,7 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
 
 /// Waits until nobody holds sled's own lock: a store that was just dropped in this process keeps it until sled's threads have
 /// let go of it, some milliseconds. We hold ours already, so that another holder is no log.
-fn wait_for_threads(db: &Path) -> Result<(), OpenError> {
+pub(super) fn wait_for_threads(db: &Path) -> Result<(), OpenError> {
     let file = match File::open(db) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file.map_err(engine::open_error)?,
@@ -178,14 +195,14 @@ fn remove_unfinished_snapshots(store: &Path) -> io::Result<()> {
 
 /// What a store is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
+pub(super) enum Access {
     /// Reading alone: a marks file that is missing or cut stays so.
     Reading,
     /// Appending too; whether its data file is synced after sled's flush.
     Writing { extra_sync: bool },
 }
 
-struct SledStore {
+pub(super) struct SledStore {
     db: sled::Db,
     /// sled's data file by a descriptor of our own: what is synced before anything is acknowledged.
     data: File,
@@ -199,14 +216,18 @@ struct SledStore {
 
 impl SledStore {
     fn open(dir: &Path, lock: File, access: Access, collect_every_ms: u64) -> Result<Self, OpenError> {
-        let path = dir.join("store");
+        Self::open_at(dir, &dir.join("store"), lock, access, collect_every_ms)
+    }
+
+    /// The store of a log's folder, under another name than its own.
+    pub(super) fn open_at(dir: &Path, path: &Path, lock: File, access: Access, collect_every_ms: u64) -> Result<Self, OpenError> {
         let conf = path.join("conf");
-        repair_conf(&conf).and_then(|()| remove_unfinished_snapshots(&path)).map_err(engine::open_error)?;
+        repair_conf(&conf).and_then(|()| remove_unfinished_snapshots(path)).map_err(engine::open_error)?;
         wait_for_threads(&path.join("db"))?;
-        let config = sled::Config::new().path(&path).segment_size(SEGMENT).cache_capacity(CACHE);
+        let config = sled::Config::new().path(path).segment_size(SEGMENT).cache_capacity(CACHE);
         let config = config.flush_every_ms(Some(collect_every_ms));
         let db = config.open().map_err(|error| engine::open_error(from_sled(error)))?;
-        Self::beside(dir, &path, db, lock, access).map_err(engine::open_error)
+        Self::beside(dir, path, db, lock, access).map_err(engine::open_error)
     }
 
     fn beside(dir: &Path, path: &Path, db: sled::Db, lock: File, access: Access) -> io::Result<Self> {
@@ -235,6 +256,15 @@ impl SledStore {
 }
 
 impl SledStore {
+    /// Copies everything, durably: also what a newer build has put there.
+    pub(super) fn copy_to(&self, other: &Self) -> io::Result<()> {
+        for found in self.db.iter() {
+            let (key, value) = found.map_err(from_sled)?;
+            other.db.insert(key, value).map_err(from_sled)?;
+        }
+        other.sync()
+    }
+
     fn marks_file(&self) -> io::Result<&File> {
         self.marks.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }

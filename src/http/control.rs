@@ -1,4 +1,4 @@
-//! The control listener: health, metrics, and what is known of the apps. Reads only, and only on loopback: there is no
+//! The control listener: health, metrics, what is known of the apps, and what can be proved of the log. Reads only, and only on loopback: there is no
 //! authentication.
 
 use std::future::Future;
@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use super::guard::{Guard, guard};
 use super::listener::{CONTROL, serve};
 use super::problem::{Problem, no_such_method, no_such_path};
+use super::proofs::{self, ProofsView};
 use super::readiness::Readiness;
 use crate::clock::Entropy;
 use crate::ids::AppId;
@@ -47,6 +48,8 @@ pub struct Control {
     pub metrics: Metrics,
     /// What is known of the apps.
     pub apps: Arc<dyn AppsView>,
+    /// What can be proved of the log.
+    pub proofs: Arc<dyn ProofsView>,
     /// Where request ids come from.
     pub entropy: Entropy,
 }
@@ -78,6 +81,7 @@ pub(super) fn router(control: Control) -> Router {
         .route("/metrics", get(metrics))
         .route("/v1/apps", get(apps))
         .route("/v1/apps/{org}/{name}", get(app))
+        .merge(proofs::routes(Arc::clone(&control.proofs)))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .with_state(control)
@@ -114,7 +118,8 @@ async fn app(State(control): State<Control>, path: Result<Path<(String, String)>
     }
 }
 
-async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T, Problem> {
+/// The answer, or that the daemon is busy.
+pub(super) async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T, Problem> {
     let late = |_| Problem::busy("busy", "the daemon did not get to it in time", 5);
     tokio::time::timeout(ANSWER_WITHIN, answer).await.map_err(late)
 }

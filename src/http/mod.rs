@@ -1,9 +1,10 @@
-//! What is served over HTTP: health, metrics, apps, packages.
+//! What is served over HTTP: health, metrics, apps, proofs, packages.
 
 pub mod control;
 pub mod guard;
 pub mod listener;
 pub mod problem;
+pub mod proofs;
 pub mod readiness;
 pub mod sources;
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use super::checkpoints::Checkpoints;
 use super::incarnation::{Incarnation, NotBegun, Outside};
 use super::lease::{Lease, Permitted};
 use super::window::Window;
@@ -63,6 +64,7 @@ pub async fn serve(
     outside: Outside,
     dir: &Path,
     listeners: Listeners,
+    checkpoints: Checkpoints,
     take_over: bool,
     stop: impl Future<Output = &'static str> + Send,
 ) -> Result<(), ServeError> {
@@ -79,6 +81,7 @@ pub async fn serve(
         }),
         metrics: outside.metrics.clone(),
         apps: Arc::new(window.clone()),
+        proofs: Arc::new(checkpoints.clone()),
         entropy: outside.entropy.clone(),
     };
     let mut control = tokio::spawn(serve_control(listeners.control, control, ended(stopped.clone())));
@@ -95,7 +98,11 @@ pub async fn serve(
         failed = Some(listener_failed(ended));
         "listener_failed"
     };
-    let served = incarnations(&outside, dir, &window, take_over, stop).await;
+    let served = tokio::select! {
+        biased;
+        served = incarnations(&outside, dir, &window, &checkpoints, take_over, stop) => served,
+        () = checkpoints.keep_making() => Ok(()),
+    };
     let _ = stopping.send(true);
     // What is being answered is answered to its end: a pod may be fetching its package. Both bound how long that may take.
     for listener in [control, sources] {
@@ -118,6 +125,7 @@ async fn incarnations(
     outside: &Outside,
     dir: &Path,
     window: &Window,
+    checkpoints: &Checkpoints,
     mut take_over: bool,
     stop: impl Future<Output = &'static str> + Send,
 ) -> Result<(), ServeError> {
@@ -142,18 +150,22 @@ async fn incarnations(
             }
         };
         window.show(incarnation.registry().clone(), incarnation.health().clone());
+        checkpoints.show(Some(Arc::clone(incarnation.reader())));
         let reader = Arc::clone(incarnation.reader());
         let ended = tokio::select! {
             biased;
             reason = &mut stop => {
                 tracing::info!(reason, "ending in order");
                 close(incarnation, reason).await;
+                checkpoints.make(Duration::ZERO).await;
+                checkpoints.show(None);
                 return Ok(());
             }
             ended = incarnation.ended() => ended,
             why = keep(&mut lease, outside, &reader, held) => {
                 tracing::error!(why, "the lease is lost: this daemon acts no more");
                 window.show_nothing();
+                checkpoints.show(None);
                 drop(reader);
                 close(incarnation, "lease_lost").await;
                 tries = 0;
@@ -162,6 +174,7 @@ async fn incarnations(
         };
         drop(reader);
         window.show_nothing();
+        checkpoints.show(None);
         match ended {
             Ended::LogFailed(why) => {
                 tracing::error!(why, "the log has failed: nothing is acted on until it can be opened again");

@@ -1,19 +1,21 @@
 //! Two daemons on one cluster: only the one whose log the Lease names acts.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::support::Town;
+use crate::config::Settings;
 use crate::events::kinds::daemon::RestartReason;
 use crate::events::record::Event;
 use crate::events::sled_log::SledLog;
 use crate::events::stored::Body;
 use crate::ids::Seq;
-use crate::run::Outside;
 use crate::run::serve::{Listeners, ServeError, serve};
+use crate::run::{Checkpoints, Outside};
 
 /// A daemon with a data folder of its own.
 struct Daemon {
@@ -32,7 +34,9 @@ impl Daemon {
             "SIGTERM"
         };
         let dir = dir.to_path_buf();
-        let running = tokio::spawn(async move { serve(outside, &dir, listeners, take_over, stop_it).await });
+        let settings = Settings { data_dir: dir.display().to_string(), ..outside.settings.clone() };
+        let checkpoints = Checkpoints::open(&settings, &outside.entropy, Arc::new(|_| ())).expect("a key");
+        let running = tokio::spawn(async move { serve(outside, &dir, listeners, checkpoints, take_over, stop_it).await });
         Self { stop, running }
     }
 

@@ -91,7 +91,9 @@ async fn a_signal_ends_the_whole_daemon_in_order() {
         tokio::time::sleep(Duration::from_secs(60)).await;
         "SIGTERM"
     };
-    crate::run::serve::serve(town.outside.clone(), dir.path(), listeners, false, stop).await.expect("it ends in order");
+    let checkpoints = crate::run::Checkpoints::open(&town.outside.settings, &town.outside.entropy, std::sync::Arc::new(|_| ()));
+    let checkpoints = checkpoints.expect("a key");
+    crate::run::serve::serve(town.outside.clone(), dir.path(), listeners, checkpoints, false, stop).await.expect("it ends in order");
     assert_eq!(town.pods(), std::slice::from_ref(&host));
     assert_eq!(town.world.gateway.app("acme/bot").and_then(|app| app.live_host), Some(host));
     let reader = crate::events::sled_log::SledLog::open_for_reading(dir.path()).expect("nobody holds it");

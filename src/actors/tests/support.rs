@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::actors::Ended;
 use crate::app::state::App;
 use crate::config::Settings;
+use crate::events::erase::{Erasure, NotErased};
 use crate::events::log::{AppendError, EventLog, LogReader, OpenOptions, Opened};
 use crate::events::mem_log::{MemDisk, MemLog, Unsynced};
 use crate::events::record::{Event, Reaction, Record};
@@ -45,6 +46,10 @@ impl EventLog for Witness {
         let mut durable = self.durable.lock().unwrap();
         durable.extend(appended.iter().flatten().map(|record| (record.header.seq, asked)));
         Ok(appended)
+    }
+
+    fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
+        self.log.erase(erasure)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {

@@ -76,7 +76,8 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::EnvironmentFetched(_)
         | Event::SourceKept(_)
         | Event::SettingsTold(_)
-        | Event::OperatorSaid(_) => {}
+        | Event::OperatorSaid(_)
+        | Event::RecordErased(_) => {}
     }
     forget(app);
 }

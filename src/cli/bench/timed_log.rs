@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::clock::{self, Clock};
+use crate::events::erase::{Erasure, NotErased};
 use crate::events::log::{AppendError, EventLog, LogReader};
 use crate::events::record::{Reaction, Record};
 use crate::ids::Seq;
@@ -53,6 +54,10 @@ impl EventLog for TimedLog {
             self.commits.0.lock().unwrap_or_else(PoisonError::into_inner).push(commit);
         }
         appended
+    }
+
+    fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
+        self.log.erase(erasure)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {

@@ -21,7 +21,7 @@ use crate::http::control::{Control, serve_control};
 use crate::http::sources::serve_sources;
 use crate::ids::{Subject, hex};
 use crate::run::serve::ServeError;
-use crate::run::{Incarnation, Outside, Window, embedded};
+use crate::run::{Checkpoints, Incarnation, Outside, Window, embedded};
 use crate::sim::node::{Pull, Register, Run, Schedule, Script, Start};
 use crate::sim::world::{World, WorldOptions};
 use crate::telemetry;
@@ -75,6 +75,7 @@ struct Demo {
     world: World,
     outside: Outside,
     window: Window,
+    checkpoints: Checkpoints,
     log_dir: PathBuf,
     incarnation: Option<Incarnation>,
     narrator: narrate::Narrator,
@@ -99,6 +100,8 @@ async fn demo(args: &Args) -> Result<ExitCode, CliError> {
     let joined = embedded::outside(&world, settings, TOKEN);
     let outside = joined.map_err(|error| CliError::refused(error.to_string(), "name another --dir").because(error))?;
     let window = Window::new(&outside.settings, outside.clock.clone(), outside.metrics.clone());
+    let checkpoints = Checkpoints::open(&outside.settings, &outside.entropy, Arc::new(|_| ()));
+    let checkpoints = checkpoints.map_err(|error| CliError::refused(error.to_string(), "name another --dir").because(error))?;
     let url = format!("http://{}", control.local_addr()?);
     let view = window.clone();
     let shown = Control {
@@ -108,14 +111,20 @@ async fn demo(args: &Args) -> Result<ExitCode, CliError> {
         }),
         metrics: outside.metrics.clone(),
         apps: Arc::new(window.clone()),
+        proofs: Arc::new(checkpoints.clone()),
         entropy: outside.entropy.clone(),
     };
     let mut servers = tokio::task::JoinSet::new();
     servers.spawn(serve_control(control, shown, std::future::pending()));
+    let making = checkpoints.clone();
+    servers.spawn(async move {
+        making.keep_making().await;
+        Ok(())
+    });
     servers.spawn(serve_sources(sources, outside.sources.clone(), outside.entropy.clone(), std::future::pending()));
     output::print(&format!("The log is in {}. The daemon answers at {url}.\n", dir.display()))?;
     let narrator = narrate::Narrator::new(outside.clock.clone());
-    let mut demo = Demo { world, outside, window, log_dir: dir.join("log"), incarnation: None, narrator, speed: args.speed };
+    let mut demo = Demo { world, outside, window, checkpoints, log_dir: dir.join("log"), incarnation: None, narrator, speed: args.speed };
     demo.begin().await?;
     let stop = signalled()?;
     tokio::pin!(stop);
@@ -175,6 +184,7 @@ impl Demo {
         let begun = Incarnation::begin(&self.outside, Box::new(log)).await;
         let incarnation = begun.map_err(|error| failed(ServeError::NotBegun(error)))?;
         self.window.show(incarnation.registry().clone(), incarnation.health().clone());
+        self.checkpoints.show(Some(incarnation.reader().clone()));
         self.narrator.follow(incarnation.reader().clone());
         self.incarnation = Some(incarnation);
         Ok(())
@@ -186,6 +196,7 @@ impl Demo {
         if let Some(incarnation) = self.incarnation.take() {
             self.window.show_nothing();
             self.narrator.leave();
+            self.checkpoints.show(None);
             incarnation.crash().await;
         }
         self.begin().await
@@ -210,6 +221,8 @@ impl Demo {
         let summary = self.narrator.summary();
         self.narrator.leave();
         incarnation.stop("demo").await?;
+        self.checkpoints.make(Duration::ZERO).await;
+        self.checkpoints.show(None);
         let dir = dir.display();
         output::print(&format!("\n{summary}\nLook: wharf log --dir {dir} acme/bot\nProve: wharf verify --dir {dir}\n"))?;
         Ok(())

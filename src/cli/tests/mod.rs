@@ -1,5 +1,7 @@
 //! Tests of the commands' words.
 
+mod erase;
+mod forgeries;
 mod log;
 mod status;
 

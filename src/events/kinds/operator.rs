@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{HostName, Word};
+use crate::ids::{HostName, RecordId, Word};
 
 /// An operator stopped acting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,5 +35,16 @@ pub struct OperatorSaid {
     /// The token's name.
     pub who: Word,
     /// In the operator's words, at most 1 KiB; empty when none were given.
+    pub why: String,
+}
+
+/// What a record said was taken away; its header and its leaf stay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordErased {
+    /// Which record, perhaps of an earlier log in the same store.
+    pub record: RecordId,
+    /// The token's name; empty where nobody was asked for one, as on a closed folder.
+    pub who: Word,
+    /// In the operator's words, 1 byte to 1 KiB.
     pub why: String,
 }

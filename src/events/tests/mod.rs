@@ -2,8 +2,10 @@
 
 mod bytes;
 mod contract;
+mod erase;
 mod faults;
 mod forgeries;
 mod goldens;
+mod leaves;
 pub(super) mod samples;
 mod world;

@@ -358,6 +358,17 @@ fn about_the_rest() -> Samples {
         cases(Event::RetryAsked, [RetryAsked { host: host() }]),
         cases(Event::StopAsked, [StopAsked {}]),
         cases(Event::OperatorSaid, [OperatorSaid { who: word("on-call"), why: "the gateway is being moved".to_owned() }]),
+        cases(
+            Event::RecordErased,
+            [
+                RecordErased {
+                    record: RecordId { log: LogId([0x11; 16]), seq: Seq(70_000) },
+                    who: word("on-call"),
+                    why: "größer".to_owned(),
+                },
+                RecordErased { record: RecordId { log: LogId([0xff; 16]), seq: Seq(1) }, who: word(""), why: "a password".to_owned() },
+            ],
+        ),
     ]
     .concat()
 }

@@ -41,14 +41,14 @@ fn ready() -> Readiness {
     }
 }
 
-struct Served {
-    address: SocketAddr,
+pub(super) struct Served {
+    pub(super) address: SocketAddr,
     readiness: Arc<Mutex<Readiness>>,
     stop: oneshot::Sender<()>,
     ended: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 
-async fn served() -> Served {
+pub(super) async fn served() -> Served {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
     let address = listener.local_addr().expect("an address");
     let readiness = Arc::new(Mutex::new(ready()));
@@ -58,6 +58,7 @@ async fn served() -> Served {
         readiness: Arc::new(move || shown.lock().expect("not poisoned").clone()),
         metrics: Metrics::default(),
         apps: Arc::new(OneApp),
+        proofs: Arc::new(super::proofs::Eight),
         entropy: Entropy::seeded(1),
     };
     let ended = tokio::spawn(serve_control(listener, control, async { drop(stopped.await) }));

@@ -22,6 +22,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("prometheus_client", &["src/telemetry.rs"]),
     ("tracing_subscriber", &["src/telemetry.rs"]),
     ("getrandom", &["src/clock.rs"]),
+    ("ring", &["src/proof/key.rs"]),
     ("jiff", &["src/cli/", "src/kube/", "src/app/", "src/sim/"]),
 ];
 

@@ -14,6 +14,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("src/events/block.rs", 1),
     ("src/events/frame.rs", 1),
     ("src/events/tree.rs", 1),
+    ("src/proof/", 1),
     ("src/app/", 1),
     ("src/session/", 1),
     ("src/timeline", 1),

@@ -1,0 +1,84 @@
+//! `wharf erase`: takes away what a record says, in a folder that no daemon has open. That it was erased is a record.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::error::CliError;
+use super::{log, output};
+use crate::clock::{Clock, Entropy};
+use crate::events::erase::{Erasure, NotErased, WHY_MAX};
+use crate::events::log::{EventLog as _, LogReader, OpenOptions};
+use crate::events::sled_log::SledLog;
+use crate::ids::{Seq, Subject, Word, shown};
+
+/// Erase what a record says; that it was there, and all proofs, stay.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The record's number
+    #[arg(value_name = "SEQ")]
+    seq: u64,
+    /// Why, in your words; recorded
+    #[arg(long, value_name = "TEXT", value_parser = reason)]
+    reason: String,
+    /// The data folder; the daemon is stopped
+    #[arg(long, value_name = "DIR", default_value = "wharf-data")]
+    dir: PathBuf,
+}
+
+fn reason(text: &str) -> Result<String, String> {
+    if (1..=WHY_MAX).contains(&text.len()) { Ok(text.to_owned()) } else { Err(format!("1 to {WHY_MAX} bytes")) }
+}
+
+/// Runs the command: exit code 1 when the record may not be erased, or is not there.
+///
+/// # Errors
+/// When the log cannot be opened or written to.
+pub fn run(args: &Args) -> Result<ExitCode, CliError> {
+    super::wait_for(async { erase(args) })
+}
+
+fn erase(args: &Args) -> Result<ExitCode, CliError> {
+    // Read first: what is not a sound log is left as it is, and a log knows whose it is.
+    let daemon = daemon(log::open(&args.dir)?.as_ref())?;
+    let options = OpenOptions::new(daemon.clone());
+    let (clock, dir) = (Clock::real(), log::folder(&args.dir));
+    let refused = |error: &dyn std::fmt::Display| {
+        CliError::refused(format!("{}: {error}", shown(&dir.display().to_string(), 200)), "wharf verify names what is wrong with a log")
+    };
+    let (mut log, _) = SledLog::open(&dir, &clock, Entropy::os(), &options).map_err(|error| refused(&error).because(error))?;
+    let erasure = Erasure { seq: Seq(args.seq), daemon, time_us: clock.now_us(), who: Word::default(), why: args.reason.clone() };
+    let erased = log.erase(&erasure);
+    let closed = Box::new(log).close();
+    match erased {
+        Ok(record) => {
+            closed.map_err(|error| refused(&error).because(error))?;
+            renew(&dir)?;
+            output::print(&format!("record {} says nothing any more; that it was erased is record {}\n", args.seq, record.header.seq))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error @ (NotErased::Append(_) | NotErased::Read(_) | NotErased::Block(_) | NotErased::Frame(_))) => {
+            Err(refused(&error).because(error))
+        }
+        Err(error) => {
+            if matches!(error, NotErased::Already(_)) {
+                renew(&dir)?;
+            }
+            output::note(&format!("wharf: {error}"));
+            Ok(ExitCode::from(1))
+        }
+    }
+}
+
+/// The database's file keeps what was taken out of it until it needs the room: it is written anew.
+fn renew(dir: &Path) -> Result<(), CliError> {
+    SledLog::renew(dir).map_err(|error| {
+        let what = "the record is erased, and its bytes may still be in the database's file, which could not be written anew";
+        CliError::refused(format!("{what}: {error}"), "make room for a second copy of it and erase the record again").because(error)
+    })
+}
+
+/// The daemon whose log it is: its first record is about it.
+fn daemon(reader: &dyn LogReader) -> Result<Subject, CliError> {
+    let mut daemons = reader.subjects().into_iter().filter(|subject| matches!(subject, Subject::Daemon(_)));
+    daemons.next().ok_or_else(|| CliError::input("the log says of no daemon that it is its", "wharf verify names what is wrong with it"))
+}

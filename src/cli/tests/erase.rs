@@ -1,0 +1,72 @@
+//! `wharf erase` on a folder, as an operator runs it.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, dispatch, log};
+use crate::clock::{Clock, Entropy};
+use crate::events::kinds::operator::{OperatorSaid, RecordErased};
+use crate::events::log::{EventLog as _, OpenOptions};
+use crate::events::record::{Draft, Event, Reaction};
+use crate::events::sled_log::SledLog;
+use crate::events::stored::Body;
+use crate::ids::{Seq, Subject, Word};
+
+const SECRET: &str = "correct horse battery staple";
+
+fn wharf(arguments: &[&str], dir: &Path) -> ExitCode {
+    let dir = ["--dir", dir.to_str().expect("UTF-8")];
+    dispatch(["wharf"].iter().chain(arguments).chain(&dir).map(Into::into))
+}
+
+/// A data folder whose record 2 says what it should not have.
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a folder");
+    let options = OpenOptions::new(Subject::daemon("prod").expect("a name"));
+    let (mut log, _) = SledLog::open(&dir.path().join("log"), &Clock::simulated(1), Entropy::os(), &options).expect("opens");
+    for why in [SECRET, "nothing much"] {
+        let said = Event::OperatorSaid(OperatorSaid { who: Word::new("on-call"), why: why.to_owned() });
+        let reaction =
+            Reaction { subject: options.daemon.clone(), time_us: 10, rules: 0, settings: Seq::NONE, drafts: vec![Draft::input(said)] };
+        log.append(&[reaction]).expect("appended");
+    }
+    Box::new(log).close().expect("closed");
+    dir
+}
+
+#[test]
+fn what_a_record_said_is_gone_and_the_log_is_whole() {
+    let dir = folder();
+    let before = log::open(dir.path()).expect("a log").acknowledged();
+    assert_eq!(wharf(&["erase", "2", "--reason", "a password was typed"], dir.path()), ExitCode::SUCCESS);
+    assert_eq!(wharf(&["verify"], dir.path()), ExitCode::SUCCESS);
+    let database = std::fs::read(dir.path().join("log/store/db")).expect("a file");
+    assert!(!database.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()), "the database was written anew");
+    let reader = log::open(dir.path()).expect("a log");
+    let body = |seq: u64| reader.record(Seq(seq)).expect("read").expect("there").expect("sound").body;
+    assert_eq!(body(2), Body::Withheld);
+    let Body::Known(Event::RecordErased(RecordErased { record, who, why })) = body(4) else { panic!("the erasure is recorded") };
+    assert_eq!((record.log, record.seq, who.as_str(), why.as_str()), (before.log, Seq(2), "", "a password was typed"));
+    assert_eq!((reader.id(), reader.tree().size), (before.log, before.tree.size + 1), "the same log goes on");
+}
+
+#[test]
+fn what_may_not_be_erased_is_answered_with_no() {
+    let dir = folder();
+    for seq in ["1", "0", "9"] {
+        assert_eq!(wharf(&["erase", seq, "--reason", "x"], dir.path()), ExitCode::from(1), "{seq}");
+    }
+    assert_eq!(wharf(&["erase", "2", "--reason", "x"], dir.path()), ExitCode::SUCCESS);
+    assert_eq!(wharf(&["erase", "2", "--reason", "x"], dir.path()), ExitCode::from(1), "it is erased already");
+    assert_eq!(log::open(dir.path()).expect("a log").tree().size, 4, "only one erasure is recorded");
+    let held = log::open(dir.path()).expect("a log");
+    assert_eq!(wharf(&["erase", "3", "--reason", "x"], dir.path()), ExitCode::from(3), "somebody has it open");
+    drop(held);
+    assert_eq!(wharf(&["erase", "2", "--reason", "x"], &dir.path().join("none")), ExitCode::from(3));
+    for bad in ["", &"x".repeat(1_025)] {
+        assert!(Cli::try_parse_from(["wharf", "erase", "2", "--reason", bad]).is_err());
+    }
+    assert!(Cli::try_parse_from(["wharf", "erase", "2"]).is_err(), "a reason is asked for");
+}

@@ -1,0 +1,3 @@
+//! Tests of the parts that join the daemon.
+
+mod checkpoints;
