@@ -14,7 +14,7 @@ use crate::run::verify::verify_decisions;
 /// Check a log: its numbers and tree, and every decision planned again.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The data folder
+    /// The data folder, or a backup file
     #[arg(long, value_name = "DIR", default_value = "wharf-data")]
     dir: PathBuf,
     /// How it is printed
@@ -28,6 +28,11 @@ pub struct Args {
 /// When the log cannot be read.
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let reader = open(&args.dir)?;
+    if reader.is_part() {
+        let at = crate::ids::shown(&args.dir.display().to_string(), 200);
+        let advice = "its checksums hold; verify a whole backup, or the folder";
+        return Err(CliError::input(format!("{at}: a part of a log cannot be verified"), advice));
+    }
     let unreadable = |error: crate::events::log::ReadError| CliError::refused(error.to_string(), "look at the disk").because(error);
     let integrity = check(reader.as_ref()).map_err(unreadable)?;
     let decisions = verify_decisions(reader.as_ref()).map_err(unreadable)?;

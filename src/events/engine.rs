@@ -265,6 +265,10 @@ impl<S: Store> LogReader for Shared<S> {
         self.state().index.subjects()
     }
 
+    fn is_part(&self) -> bool {
+        self.store.is_part()
+    }
+
     fn stored(&self) -> StoredSize {
         let size = self.store.size().unwrap_or_default();
         let state = self.state();

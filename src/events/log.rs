@@ -235,6 +235,11 @@ pub trait LogReader: Send + Sync {
     /// What it takes, for metrics.
     fn stored(&self) -> StoredSize;
 
+    /// Whether it shows a part of a log alone, of which neither tree nor decisions can be followed.
+    fn is_part(&self) -> bool {
+        false
+    }
+
     /// The current log id.
     fn id(&self) -> LogId {
         self.acknowledged().log

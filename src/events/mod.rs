@@ -1,6 +1,7 @@
 //! Facts and their storage: what a record is, how it is encoded, and the logs that keep it. Knows nothing of what a fact means.
 
 mod assemble;
+pub mod backup;
 pub mod block;
 pub mod check;
 pub mod codec;

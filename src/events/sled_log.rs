@@ -94,6 +94,18 @@ impl EventLog for SledLog {
     }
 }
 
+/// Makes a store that is to be filled with blocks as they are.
+pub(super) fn make_store(dir: &Path) -> Result<SledStore, OpenError> {
+    make_folder(dir).map_err(engine::open_error)?;
+    SledStore::open(dir, lock(dir)?, Access::Writing { extra_sync: true }, COLLECT_EVERY_MS)
+}
+
+/// Closes a store and returns when nothing writes to its folder any more.
+pub(super) fn leave_store(store: SledStore, dir: &Path) -> Result<(), OpenError> {
+    drop(store);
+    wait_for_threads(&dir.join("store/db"))
+}
+
 /// Makes a folder and those above it, and syncs each new name.
 fn make_folder(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
@@ -185,7 +197,8 @@ enum Access {
     Writing { extra_sync: bool },
 }
 
-struct SledStore {
+/// The storage under a log in a folder.
+pub(super) struct SledStore {
     db: sled::Db,
     /// sled's data file by a descriptor of our own: what is synced before anything is acknowledged.
     data: File,

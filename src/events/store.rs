@@ -33,6 +33,11 @@ pub(super) trait Store: Send + Sync + 'static {
     /// Whether a newer build has stored something that must be understood to go on (docs/log-format.md, "The folder").
     fn needs_newer(&self) -> io::Result<bool>;
 
+    /// Whether it holds a part of a log alone: blocks may be missing at its begin or in it, and none of them is lost.
+    fn is_part(&self) -> bool {
+        false
+    }
+
     /// Bytes and blobs; the rest is counted above.
     fn size(&self) -> io::Result<StoredSize>;
 }

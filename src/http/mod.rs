@@ -1,8 +1,9 @@
-//! What is served over HTTP: health, metrics, apps, packages.
+//! What is served over HTTP: health, metrics, apps, the log, packages.
 
 pub mod control;
 pub mod guard;
 pub mod listener;
+pub mod log;
 pub mod problem;
 pub mod readiness;
 pub mod sources;

@@ -73,6 +73,7 @@ pub async fn serve(
         }),
         metrics: outside.metrics.clone(),
         apps: Arc::new(window.clone()),
+        log: Arc::new(window.clone()),
         entropy: outside.entropy.clone(),
     };
     let control = tokio::spawn(serve_control(listeners.control, control, ended(stopped.clone())));
@@ -120,6 +121,7 @@ async fn incarnations(
             }
         };
         window.show(Ok((incarnation.registry().clone(), incarnation.health().clone())));
+        window.show_log(incarnation.reader());
         let ended = tokio::select! {
             biased;
             reason = &mut stop => {

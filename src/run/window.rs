@@ -1,6 +1,6 @@
 //! What the control listener shows of the incarnation that runs now, or that none does.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -11,7 +11,9 @@ use crate::app::show;
 use crate::app::state::App;
 use crate::clock::Clock;
 use crate::config::{Act, Settings};
+use crate::events::log::LogReader;
 use crate::http::control::AppsView;
+use crate::http::log::LogView;
 use crate::http::readiness::{GatewayState, Readiness, Role};
 use crate::ids::AppId;
 use crate::telemetry::Metrics;
@@ -26,6 +28,8 @@ struct Inner {
     acts: bool,
     watch_limit_ms: u64,
     running: Mutex<Option<(Registry, Health)>>,
+    /// Weak: what is shown keeps no folder locked.
+    log: Mutex<Option<Weak<dyn LogReader>>>,
     /// Why the last incarnation ended, while none runs.
     failed: Mutex<Option<String>>,
 }
@@ -36,7 +40,15 @@ impl Window {
     pub fn new(settings: &Settings, clock: Clock, metrics: Metrics) -> Self {
         let watch_limit_ms = u64::from(settings.kubernetes.watch_silence_s) * 1_000;
         let acts = settings.act == Act::All;
-        Self(Arc::new(Inner { clock, metrics, acts, watch_limit_ms, running: Mutex::default(), failed: Mutex::default() }))
+        Self(Arc::new(Inner {
+            clock,
+            metrics,
+            acts,
+            watch_limit_ms,
+            running: Mutex::default(),
+            log: Mutex::default(),
+            failed: Mutex::default(),
+        }))
     }
 
     /// Shows this incarnation from now on; `None`: why there is none.
@@ -47,6 +59,11 @@ impl Window {
         };
         *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
         *self.0.failed.lock().unwrap_or_else(PoisonError::into_inner) = failed;
+    }
+
+    /// Shows this log as long as it is open.
+    pub fn show_log(&self, reader: &Arc<dyn LogReader>) {
+        *self.0.log.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(reader));
     }
 
     fn running(&self) -> Option<(Registry, Health)> {
@@ -110,5 +127,11 @@ impl AppsView for Window {
             Some(show::whole(app, &state, registry.looks_again_us(app)))
         });
         std::future::ready(shown).boxed()
+    }
+}
+
+impl LogView for Window {
+    fn reader(&self) -> Option<Arc<dyn LogReader>> {
+        self.0.log.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade)
     }
 }

@@ -108,6 +108,7 @@ async fn demo(args: &Args) -> Result<ExitCode, CliError> {
         }),
         metrics: outside.metrics.clone(),
         apps: Arc::new(window.clone()),
+        log: Arc::new(window.clone()),
         entropy: outside.entropy.clone(),
     };
     let mut servers = tokio::task::JoinSet::new();
@@ -175,6 +176,7 @@ impl Demo {
         let begun = Incarnation::begin(&self.outside, Box::new(log)).await;
         let incarnation = begun.map_err(|error| failed(ServeError::NotBegun(error)))?;
         self.window.show(Ok((incarnation.registry().clone(), incarnation.health().clone())));
+        self.window.show_log(incarnation.reader());
         self.narrator.follow(incarnation.reader().clone());
         self.incarnation = Some(incarnation);
         Ok(())

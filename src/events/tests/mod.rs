@@ -1,5 +1,6 @@
 //! Tests of the log as a whole: one contract for both logs, golden encodings, and bytes that are not what they should be.
 
+mod backups;
 mod bytes;
 mod contract;
 mod faults;

@@ -1,6 +1,7 @@
 //! Tests of the listeners, over real connections on loopback.
 
 mod control;
+mod log;
 mod sources;
 
 use std::net::SocketAddr;
