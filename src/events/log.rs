@@ -6,6 +6,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::cache::Cache;
 use super::codec::CodecError;
 use super::kinds::daemon::{FormerLog, RestartReason};
 use super::marks::Mark;
@@ -238,6 +239,11 @@ pub trait LogReader: Send + Sync {
     /// Whether it shows a part of a log alone, of which neither tree nor decisions can be followed.
     fn is_part(&self) -> bool {
         false
+    }
+
+    /// Where values are kept that may be lost; `None` where none are.
+    fn cache(&self) -> Option<&dyn Cache> {
+        None
     }
 
     /// The current log id.

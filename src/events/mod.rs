@@ -3,6 +3,7 @@
 mod assemble;
 pub mod backup;
 pub mod block;
+pub mod cache;
 pub mod check;
 pub mod codec;
 mod engine;
@@ -15,6 +16,7 @@ pub mod mem_log;
 pub mod record;
 mod recover;
 pub mod sled_log;
+pub mod snapshot;
 mod store;
 pub mod stored;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cache::{Cache, Change};
 use super::engine::{self, Engine};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
@@ -33,9 +34,11 @@ const COLLECT_EVERY_MS: u64 = 500;
 const LOCK_TRIES: u32 = 1_000;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
-/// The first byte of a block's key. Other small letters are for what may be ignored, capital ones for what must be understood;
-/// this version writes neither.
+/// The first byte of a block's key. Other small letters are for what may be ignored, capital ones for what must be understood.
 const BLOCK_KEY: u8 = b'b';
+
+/// The first byte of a cached value's key.
+const CACHE_KEY: u8 = b's';
 
 /// A log in a folder. See [`EventLog`].
 pub struct SledLog(Engine<SledStore>);
@@ -323,10 +326,45 @@ impl Store for SledStore {
         self.db.range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
     }
 
+    fn cache(&self) -> Option<&dyn Cache> {
+        Some(self)
+    }
+
     fn size(&self) -> io::Result<StoredSize> {
         let bytes = self.db.size_on_disk().map_err(from_sled)?;
         let blobs = fs::read_dir(&self.blobs)?.count() as u64;
         Ok(StoredSize { bytes, blobs, ..StoredSize::default() })
+    }
+}
+
+fn cache_key(key: &[u8]) -> Vec<u8> {
+    [&[CACHE_KEY], key].concat()
+}
+
+impl Cache for SledStore {
+    fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.db.get(cache_key(key)).map_err(from_sled)?.map(|value| value.to_vec()))
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        for found in self.db.scan_prefix([CACHE_KEY]) {
+            let (key, value) = found.map_err(from_sled)?;
+            if visit(&key[1..], &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&self, changes: Vec<Change>) -> io::Result<()> {
+        let mut all = sled::Batch::default();
+        for (key, value) in changes {
+            match value {
+                Some(value) => all.insert(cache_key(&key), value),
+                None => all.remove(cache_key(&key)),
+            }
+        }
+        self.db.apply_batch(all).map_err(from_sled)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use super::cache::Cache;
 use super::log::StoredSize;
 use super::marks::Slot;
 use crate::ids::Seq;
@@ -36,6 +37,11 @@ pub(super) trait Store: Send + Sync + 'static {
     /// Whether it holds a part of a log alone: blocks may be missing at its begin or in it, and none of them is lost.
     fn is_part(&self) -> bool {
         false
+    }
+
+    /// Where values are kept that may be lost; `None` where none are.
+    fn cache(&self) -> Option<&dyn Cache> {
+        None
     }
 
     /// Bytes and blobs; the rest is counted above.

@@ -5,6 +5,7 @@ pub mod incarnation;
 pub mod keys;
 pub mod recover;
 pub mod serve;
+pub mod snapshot;
 pub mod verify;
 pub mod window;
 

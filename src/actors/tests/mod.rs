@@ -8,6 +8,7 @@ mod modes;
 pub(super) mod poison;
 mod rest;
 mod sending;
+mod snapshots;
 mod stopping;
 mod support;
 mod wants;

@@ -7,4 +7,5 @@ mod faults;
 mod forgeries;
 mod goldens;
 pub(super) mod samples;
+mod snapshots;
 mod world;
