@@ -34,6 +34,7 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
         match &error {
             RestoreError::Backup(BackupError::Io(_)) => CliError::refused(what, "look at the disk"),
             RestoreError::Backup(BackupError::Newer(_)) => CliError::input(what, "use the newer version"),
+            RestoreError::Backup(BackupError::Part) => CliError::input(what, "wharf log --dir reads it in place"),
             RestoreError::Backup(_) => CliError::input(what, "take another copy of it"),
             RestoreError::NotEmpty(_) => CliError::input(what, "name a new folder"),
             RestoreError::Store(_) | RestoreError::Io(_) => CliError::refused(what, "look at the disk"),

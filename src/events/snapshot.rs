@@ -239,7 +239,7 @@ impl States {
         };
         let count = u16::from_le_bytes(*count);
         let (known, next, all, mut state) = self.open.take().unwrap_or_else(|| (subject.to_owned(), 0, count, Vec::new()));
-        if known != subject || next != part || all != count {
+        if known != subject || next != part || all != count || part >= count {
             self.sound = false;
             return;
         }

@@ -25,10 +25,6 @@ const EVERY: u64 = 50_000;
 /// How often it is looked whether one is due.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// A state's first byte: whether what follows can be folded on.
-const SOUND: u8 = 0;
-const BROKEN: u8 = 1;
-
 fn schema() -> Schema {
     Schema { rules: Rules::CURRENT.number(), state: STATE_VERSION }
 }
@@ -45,7 +41,7 @@ pub fn recover(reader: &dyn LogReader) -> Result<(Recovered, Keeper), NotRecover
     if snapshot.is_none_or(|snapshot| at.head.0 - snapshot.seq.0 >= EVERY) {
         snapshot = keep(reader, snapshot, at, &recovered, &touched);
     }
-    Ok((recovered, Keeper(Arc::new(Mutex::new(Kept { snapshot, ended: false })))))
+    Ok((recovered, Keeper(Arc::new(Mutex::new(Kept { last: snapshot, ended: false })))))
 }
 
 /// The states of a snapshot that fits; nothing and `None` when there is none.
@@ -67,17 +63,8 @@ pub fn load(reader: &dyn LogReader) -> (Recovered, Option<Snapshot>) {
 
 fn put(recovered: &mut Recovered, subject: &str, state: &[u8]) -> Option<()> {
     let Ok(Subject::App(app)) = Subject::parse(subject) else { return None };
-    let (kind, state) = state.split_first()?;
-    if *kind == BROKEN {
-        recovered.broken.insert(app.clone());
-    }
     recovered.states.insert(app, from_carried(decode_state(state).ok()?));
     Some(())
-}
-
-fn bytes_of(app: &App, broken: bool) -> Option<Vec<u8>> {
-    let state = encode_state(&carried(app)).ok()?;
-    Some([&[if broken { BROKEN } else { SOUND }], state.as_slice()].concat())
 }
 
 /// Keeps the states of these apps, and that all are those at `at`. Gives what is kept now.
@@ -89,14 +76,19 @@ fn keep(
     touched: &BTreeSet<AppId>,
 ) -> Option<Snapshot> {
     let cache = reader.cache()?;
-    let Recovered { incarnations, last_us, records, .. } = *recovered;
-    let states: Option<Vec<(String, Vec<u8>)>> = touched
-        .iter()
-        .filter_map(|app| Some((app, recovered.states.get(app)?)))
-        .map(|(app, state)| Some((Subject::App(app.clone()).to_string(), bytes_of(state, recovered.broken.contains(app))?)))
-        .collect();
+    let Recovered { incarnations, last_us, records, ref broken, .. } = *recovered;
+    if !broken.is_empty() {
+        // A build that can fold them has to see their records.
+        tracing::warn!(apps = broken.len(), "the states are not kept: the next start takes longer");
+        return None;
+    }
+    let state = |app: &AppId| {
+        let state = recovered.states.get(app)?;
+        Some((Subject::App(app.clone()).to_string(), encode_state(&carried(state)).ok()?))
+    };
+    let states: Vec<(String, Vec<u8>)> = touched.iter().map(state).collect::<Option<_>>()?;
     let totals = Totals { incarnations, last_us, records };
-    match Snapshot::store(cache, before, at, (schema(), totals), states?.into_iter()) {
+    match Snapshot::store(cache, before, at, (schema(), totals), states.into_iter()) {
         Ok(snapshot) => {
             tracing::debug!(at = snapshot.seq.0, subjects = touched.len(), "the states are kept");
             Some(snapshot)
@@ -114,8 +106,8 @@ pub struct Keeper(Arc<Mutex<Kept>>);
 
 #[derive(Debug)]
 struct Kept {
-    /// The last one, when it stands.
-    snapshot: Option<Snapshot>,
+    /// The last one. Without one to fold on none is written in this life: the next start makes one.
+    last: Option<Snapshot>,
     /// None is written any more.
     ended: bool,
 }
@@ -144,8 +136,7 @@ impl Keeper {
     fn look(&self, reader: &Weak<dyn LogReader>) {
         let mut kept = self.kept();
         let Some(reader) = reader.upgrade().filter(|_| !kept.ended) else { return };
-        let behind = kept.snapshot.map_or(Seq::NONE, |snapshot| snapshot.seq);
-        if reader.head().0 - behind.0 >= EVERY {
+        if kept.last.is_some_and(|last| reader.head().0 - last.seq.0 >= EVERY) {
             kept.advance(reader.as_ref());
         }
     }
@@ -166,30 +157,20 @@ impl Keeper {
 impl Kept {
     /// Folds what came since the last snapshot into the states that it concerns, and keeps those.
     fn advance(&mut self, reader: &dyn LogReader) {
-        let Some(cache) = reader.cache() else { return };
         let at = reader.acknowledged();
-        // A snapshot of another log id cannot be folded on: the tree between the two is not one.
-        let before = self.snapshot.take().filter(|before| before.log == at.log);
-        if before.is_some_and(|before| before.seq == at.head) {
-            self.snapshot = before;
-            return;
-        }
-        let mut recovered = Recovered::default();
-        if let Some(before) = before {
-            let Totals { incarnations, last_us, records } = before.totals;
-            (recovered.incarnations, recovered.last_us, recovered.records) = (incarnations, last_us, records);
-            for app in apps_since(reader, before.seq, at.head) {
-                let subject = Subject::App(app).to_string();
-                match Snapshot::state(cache, &subject) {
-                    Ok(Some(state)) if put(&mut recovered, &subject, &state).is_some() => {}
-                    Ok(None) => {}
-                    Ok(Some(_)) | Err(_) => return,
-                }
+        let (Some(cache), Some(before)) = (reader.cache(), self.last.take_if(|last| last.seq < at.head)) else { return };
+        let Totals { incarnations, last_us, records } = before.totals;
+        let mut recovered = Recovered { incarnations, last_us, records, ..Recovered::default() };
+        for app in apps_since(reader, before.seq, at.head) {
+            let subject = Subject::App(app).to_string();
+            match Snapshot::state(cache, &subject) {
+                Ok(Some(state)) if put(&mut recovered, &subject, &state).is_some() => {}
+                Ok(None) => {}
+                Ok(Some(_)) | Err(_) => return,
             }
         }
-        let from = Seq(before.map_or(0, |before| before.seq.0) + 1);
-        match fold_on(&mut recovered, reader, from, at.head) {
-            Ok(touched) => self.snapshot = keep(reader, before, at, &recovered, &touched),
+        match fold_on(&mut recovered, reader, Seq(before.seq.0 + 1), at.head) {
+            Ok(touched) => self.last = keep(reader, Some(before), at, &recovered, &touched),
             Err(error) => tracing::warn!(%error, "the states cannot be kept: the next start takes longer"),
         }
     }

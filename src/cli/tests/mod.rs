@@ -1,5 +1,6 @@
 //! Tests of the commands' words.
 
+mod keep;
 mod log;
 mod status;
 
