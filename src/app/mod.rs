@@ -1,5 +1,6 @@
 //! What a fact means to one app: state, fold, plan, step. Pure: no async, no I/O, no clock, no randomness, ordered maps.
 
+pub mod carry;
 pub mod ends;
 pub mod fold;
 mod known;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::words;
 use crate::clock::Clock;
+use crate::events::backup::file;
 use crate::events::log::{LogReader, OpenError};
 use crate::events::record::{Event, Header, Kind, Role};
 use crate::events::sled_log::SledLog;
@@ -32,7 +33,7 @@ pub struct Args {
     /// app/ORG/NAME or daemon/INSTANCE, or a part that only one has
     #[arg(value_name = "SUBJECT")]
     pub subject: Option<String>,
-    /// The data folder
+    /// The data folder, or a backup file
     #[arg(long, value_name = "DIR", default_value = "wharf-data")]
     pub dir: PathBuf,
     /// From the record after this one
@@ -185,16 +186,21 @@ pub fn folder(dir: &Path) -> PathBuf {
     if inner.is_dir() { inner } else { dir.to_path_buf() }
 }
 
-/// Opens the log of a data folder for reading: the folder itself, or its `log`.
+/// Opens a log for reading: of a data folder, of its `log`, or of a backup file.
 ///
 /// # Errors
-/// When there is none, or it is held by a running daemon.
+/// When there is none, it is held by a running daemon, or the backup is damaged.
 pub fn open(dir: &Path) -> Result<Arc<dyn LogReader>, CliError> {
+    if dir.is_file() {
+        return file::open(dir).map_err(|error| {
+            CliError::input(format!("{}: {error}", shown(&dir.display().to_string(), 200)), "take another copy of it").because(error)
+        });
+    }
     let dir = folder(dir);
     SledLog::open_for_reading(&dir).map_err(|error| {
         let at = shown(&dir.display().to_string(), 200);
         let advice = match &error {
-            OpenError::Held => "stop the daemon that runs on it, or ask that with wharf status",
+            OpenError::Held => "stop the daemon that runs on it, or read a backup: wharf backup FILE --server URL makes one",
             OpenError::Missing => "--dir names the data folder",
             OpenError::ReadOnly(_) => "the store writes a lock when it is opened: copy the folder to where that is allowed",
             OpenError::Full(_) | OpenError::Damaged { .. } | OpenError::NeedsVersion { .. } | OpenError::Io(_) => "",

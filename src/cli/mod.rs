@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 usage or unreadable input, 3 the other side or the disk refused or is not there.
 
+pub mod backup;
 pub mod bench;
 pub mod config;
 pub mod demo;
@@ -10,6 +11,8 @@ pub mod error;
 pub mod log;
 pub mod output;
 pub mod plan;
+pub mod remote;
+pub mod restore;
 pub mod run;
 mod seen;
 pub mod status;
@@ -45,6 +48,8 @@ enum Command {
     Plan(plan::Args),
     Bench(bench::Args),
     Erase(erase::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
 }
 
 /// What the commands are for, in the order of the help. One that is not built in is not shown.
@@ -82,6 +87,8 @@ fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Plan(args) => plan::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Erase(args) => erase::run(&args),
+        Command::Backup(args) => backup::run(&args),
+        Command::Restore(args) => restore::run(&args),
     };
     done.unwrap_or_else(|error| error.tell(cli.verbose))
 }

@@ -19,7 +19,7 @@ use crate::run::verify::verify_decisions;
 /// Check a log: its numbers and tree, and every decision planned again.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The data folder
+    /// The data folder, or a backup file
     #[arg(long, value_name = "DIR", default_value = "wharf-data")]
     dir: PathBuf,
     /// Prove that the log extends this checkpoint, which was kept where the folder's owner cannot change it
@@ -42,6 +42,11 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     // One that cannot be read is written again by the daemon, and proves nothing.
     let kept = Seen::read(&args.dir.join(checkpoints::FILE), None).ok();
     let reader = open(&args.dir)?;
+    if reader.is_part() {
+        let at = crate::ids::shown(&args.dir.display().to_string(), 200);
+        let advice = "its checksums hold; verify a whole backup, or the folder";
+        return Err(CliError::input(format!("{at}: a part of a log cannot be verified"), advice));
+    }
     let (code, document) = judge(reader.as_ref(), seen.as_ref(), kept.as_ref())
         .map_err(|error| CliError::refused(error.to_string(), "look at the disk").because(error))?;
     match args.format {

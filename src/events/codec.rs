@@ -4,6 +4,7 @@
 //! Encoding is bincode 2's standard configuration (docs/log-format.md, "Payloads"). Two encodings can mean one value, so
 //! nobody ever hashes a re-encoding: what is hashed is what is stored.
 
+use super::kinds::carried::CarriedApp;
 use super::kinds::{daemon, operator, pod, step, tail, verdict, want};
 use super::record::{Event, Kind, for_each_event};
 
@@ -59,13 +60,37 @@ fn write<T: serde::Serialize>(payload: &T) -> Result<Vec<u8>, String> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {
-    let config = bincode::config::standard().with_limit::<DECODE_MAX>();
-    let (value, read) = bincode::serde::decode_from_slice::<T, _>(bytes, config)
-        .map_err(|error| CodecError::Malformed { kind: kind.name(), why: error.to_string() })?;
+    read_within::<T, DECODE_MAX>(kind.name(), bytes)
+}
+
+fn read_within<T: serde::de::DeserializeOwned, const MAX: usize>(kind: &'static str, bytes: &[u8]) -> Result<T, CodecError> {
+    let config = bincode::config::standard().with_limit::<MAX>();
+    let (value, read) =
+        bincode::serde::decode_from_slice::<T, _>(bytes, config).map_err(|error| CodecError::Malformed { kind, why: error.to_string() })?;
     match bytes.len() - read {
         0 => Ok(value),
-        left => Err(CodecError::Trailing { kind: kind.name(), read, left }),
+        left => Err(CodecError::Trailing { kind, read, left }),
     }
+}
+
+/// The largest state of a subject, bytes: thousands of hosts.
+pub const STATE_MAX: usize = 16 << 20;
+
+/// What is known of an app, as it is kept.
+///
+/// # Errors
+/// [`CodecError::TooLong`] above [`STATE_MAX`]; [`CodecError::Malformed`] when the encoder refuses.
+pub fn encode_state(state: &CarriedApp) -> Result<Vec<u8>, CodecError> {
+    let bytes = write(state).map_err(|why| CodecError::Malformed { kind: "state", why })?;
+    if bytes.len() > STATE_MAX { Err(CodecError::TooLong(bytes.len())) } else { Ok(bytes) }
+}
+
+/// An app as it was kept, from bytes whose checksum was verified.
+///
+/// # Errors
+/// Any [`CodecError`] but a newer version; never panics, whatever the bytes.
+pub fn decode_state(bytes: &[u8]) -> Result<CarriedApp, CodecError> {
+    read_within::<CarriedApp, { 8 * STATE_MAX }>("state", bytes)
 }
 
 macro_rules! codec {

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use super::assemble::{Commit, Position, assemble};
+use super::cache::Cache;
 use super::erase::{self, Erasure, NotErased, WHY_MAX};
 use super::index::Index;
 use super::kinds::daemon::{LogBefore, LogRestarted, RestartReason};
@@ -298,6 +299,14 @@ impl<S: Store> LogReader for Shared<S> {
 
     fn subjects(&self) -> Vec<Subject> {
         self.state().index.subjects()
+    }
+
+    fn is_part(&self) -> bool {
+        self.store.is_part()
+    }
+
+    fn cache(&self) -> Option<&dyn Cache> {
+        self.store.cache()
     }
 
     fn stored(&self) -> StoredSize {

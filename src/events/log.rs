@@ -6,6 +6,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::cache::Cache;
 use super::codec::CodecError;
 use super::erase::{Erasure, NotErased};
 use super::kinds::daemon::{FormerLog, RestartReason};
@@ -241,6 +242,16 @@ pub trait LogReader: Send + Sync {
 
     /// What it takes, for metrics.
     fn stored(&self) -> StoredSize;
+
+    /// Whether it shows a part of a log alone, of which neither tree nor decisions can be followed.
+    fn is_part(&self) -> bool {
+        false
+    }
+
+    /// Where values are kept that may be lost; `None` where none are.
+    fn cache(&self) -> Option<&dyn Cache> {
+        None
+    }
 
     /// The current log id.
     fn id(&self) -> LogId {

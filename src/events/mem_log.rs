@@ -5,6 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::cache::{Cache, Change};
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
@@ -23,6 +24,8 @@ struct Disk {
     blocks: BTreeMap<Seq, Vec<u8>>,
     /// What a power cut leaves of the blocks that were written since the last sync: each as it was before, if it was there.
     unsynced: BTreeMap<Seq, Option<Vec<u8>>>,
+    /// Survives every power cut, so that it can be ahead of the blocks.
+    cached: BTreeMap<Vec<u8>, Vec<u8>>,
     marks: Vec<u8>,
     durable_marks: Vec<u8>,
     fault: Option<MemFault>,
@@ -93,6 +96,11 @@ impl MemDisk {
     /// Changes what is stored, durably: a disk that lies, or somebody who writes to it.
     pub fn edit(&self, change: impl FnOnce(&mut BTreeMap<Seq, Vec<u8>>)) {
         change(&mut self.disk().blocks);
+    }
+
+    /// Changes what is cached.
+    pub fn edit_cached(&self, change: impl FnOnce(&mut BTreeMap<Vec<u8>, Vec<u8>>)) {
+        change(&mut self.disk().cached);
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
@@ -220,8 +228,35 @@ impl Store for MemStore {
         Ok(false)
     }
 
+    fn cache(&self) -> Option<&dyn Cache> {
+        Some(self)
+    }
+
     fn size(&self) -> io::Result<StoredSize> {
         let bytes = self.disk.disk().blocks.values().map(|block| block.len() as u64).sum();
         Ok(StoredSize { bytes, ..StoredSize::default() })
+    }
+}
+
+impl Cache for MemStore {
+    fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.disk.disk().cached.get(key).cloned())
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        let all = self.disk.disk().cached.clone();
+        let _ = all.iter().try_for_each(|(key, value)| visit(key, value));
+        Ok(())
+    }
+
+    fn change(&self, changes: Vec<Change>) -> io::Result<()> {
+        let mut disk = self.alive()?;
+        for (key, value) in changes {
+            match value {
+                Some(value) => drop(disk.cached.insert(key, value)),
+                None => drop(disk.cached.remove(&key)),
+            }
+        }
+        Ok(())
     }
 }

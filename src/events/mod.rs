@@ -1,7 +1,9 @@
 //! Facts and their storage: what a record is, how it is encoded, and the logs that keep it. Knows nothing of what a fact means.
 
 mod assemble;
+pub mod backup;
 pub mod block;
+pub mod cache;
 pub mod check;
 pub mod codec;
 mod engine;
@@ -18,6 +20,7 @@ pub mod record;
 mod recover;
 mod renew;
 pub mod sled_log;
+pub mod snapshot;
 mod store;
 pub mod stored;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cache::{Cache, Change};
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
@@ -35,9 +36,11 @@ pub(super) const COLLECT_EVERY_MS: u64 = 500;
 const LOCK_TRIES: u32 = 1_000;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
-/// The first byte of a block's key. Other small letters are for what may be ignored, capital ones for what must be understood;
-/// this version writes neither.
+/// The first byte of a block's key. Other small letters are for what may be ignored, capital ones for what must be understood.
 const BLOCK_KEY: u8 = b'b';
+
+/// The first byte of a cached value's key.
+const CACHE_KEY: u8 = b's';
 
 /// A log in a folder. See [`EventLog`].
 pub struct SledLog(Engine<SledStore>);
@@ -109,6 +112,18 @@ impl EventLog for SledLog {
     fn close(self: Box<Self>) -> io::Result<()> {
         Box::new(self.0).close()
     }
+}
+
+/// Makes a store that is to be filled with blocks as they are.
+pub(super) fn make_store(dir: &Path) -> Result<SledStore, OpenError> {
+    make_folder(dir).map_err(engine::open_error)?;
+    SledStore::open(dir, lock(dir)?, Access::Writing { extra_sync: true }, COLLECT_EVERY_MS)
+}
+
+/// Closes a store and returns when nothing writes to its folder any more.
+pub(super) fn leave_store(store: SledStore, dir: &Path) -> Result<(), OpenError> {
+    drop(store);
+    wait_for_threads(&dir.join("store/db"))
 }
 
 /// Makes a folder and those above it, and syncs each new name.
@@ -340,10 +355,45 @@ impl Store for SledStore {
         self.db.range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
     }
 
+    fn cache(&self) -> Option<&dyn Cache> {
+        Some(self)
+    }
+
     fn size(&self) -> io::Result<StoredSize> {
         let bytes = self.db.size_on_disk().map_err(from_sled)?;
         let blobs = fs::read_dir(&self.blobs)?.count() as u64;
         Ok(StoredSize { bytes, blobs, ..StoredSize::default() })
+    }
+}
+
+fn cache_key(key: &[u8]) -> Vec<u8> {
+    [&[CACHE_KEY], key].concat()
+}
+
+impl Cache for SledStore {
+    fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.db.get(cache_key(key)).map_err(from_sled)?.map(|value| value.to_vec()))
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        for found in self.db.scan_prefix([CACHE_KEY]) {
+            let (key, value) = found.map_err(from_sled)?;
+            if visit(&key[1..], &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&self, changes: Vec<Change>) -> io::Result<()> {
+        let mut all = sled::Batch::default();
+        for (key, value) in changes {
+            match value {
+                Some(value) => all.insert(cache_key(&key), value),
+                None => all.remove(cache_key(&key)),
+            }
+        }
+        self.db.apply_batch(all).map_err(from_sled)
     }
 }
 

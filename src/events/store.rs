@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use super::cache::Cache;
 use super::log::StoredSize;
 use super::marks::Slot;
 use crate::ids::Seq;
@@ -32,6 +33,16 @@ pub(super) trait Store: Send + Sync + 'static {
 
     /// Whether a newer build has stored something that must be understood to go on (docs/log-format.md, "The folder").
     fn needs_newer(&self) -> io::Result<bool>;
+
+    /// Whether it holds a part of a log alone: blocks may be missing at its begin or in it, and none of them is lost.
+    fn is_part(&self) -> bool {
+        false
+    }
+
+    /// Where values are kept that may be lost; `None` where none are.
+    fn cache(&self) -> Option<&dyn Cache> {
+        None
+    }
 
     /// Bytes and blobs; the rest is counted above.
     fn size(&self) -> io::Result<StoredSize>;

@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 
 use super::guard::{Guard, guard};
 use super::listener::{CONTROL, serve};
+use super::log::LogView;
 use super::problem::{Problem, no_such_method, no_such_path};
 use super::proofs::{self, ProofsView};
 use super::readiness::Readiness;
@@ -50,6 +51,8 @@ pub struct Control {
     pub apps: Arc<dyn AppsView>,
     /// What can be proved of the log.
     pub proofs: Arc<dyn ProofsView>,
+    /// The log as it is stored.
+    pub log: Arc<dyn LogView>,
     /// Where request ids come from.
     pub entropy: Entropy,
 }
@@ -74,6 +77,7 @@ pub(super) fn loopback_alone(address: SocketAddr) -> io::Result<()> {
 
 /// The routes.
 pub(super) fn router(control: Control) -> Router {
+    let log = super::log::routes(Arc::clone(&control.log));
     let guarded = Guard { entropy: control.entropy.clone(), loopback: true };
     Router::new()
         .route("/livez", get(livez))
@@ -82,6 +86,7 @@ pub(super) fn router(control: Control) -> Router {
         .route("/v1/apps", get(apps))
         .route("/v1/apps/{org}/{name}", get(app))
         .merge(proofs::routes(Arc::clone(&control.proofs)))
+        .merge(log)
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .with_state(control)

@@ -1,8 +1,9 @@
-//! What is served over HTTP: health, metrics, apps, proofs, packages.
+//! What is served over HTTP: health, metrics, apps, the log, its proofs, packages.
 
 pub mod control;
 pub mod guard;
 pub mod listener;
+pub mod log;
 pub mod problem;
 pub mod proofs;
 pub mod readiness;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::recover::{NotRecovered, recover};
+use tokio::task::JoinHandle;
+
+use super::recover::NotRecovered;
+use super::snapshot::{Keeper, recover};
 use super::steps::ClockWatch;
 use crate::actors::{Committer, CommitterThread, Daemon, Ended, Health, Parts, Registry};
 use crate::app::rules::Rules;
@@ -59,6 +62,9 @@ pub struct Incarnation {
     committer: CommitterThread,
     reader: Arc<dyn LogReader>,
     clock_watch: ClockWatch,
+    keeper: Keeper,
+    /// Writes snapshots meanwhile; not on paused time, where no other thread may work.
+    keeping: Option<JoinHandle<()>>,
 }
 
 impl Incarnation {
@@ -69,7 +75,7 @@ impl Incarnation {
     pub async fn begin(outside: &Outside, log: Box<dyn EventLog>) -> Result<Self, NotBegun> {
         let reader = log.reader();
         let begun = clock::now();
-        let recovered = recover(reader.as_ref())?;
+        let (recovered, keeper) = recover(reader.as_ref())?;
         outside.metrics.replay(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX));
         outside.clock.raise(recovered.last_us);
         tracing::info!(records = recovered.records, apps = recovered.states.len(), "the log is replayed");
@@ -104,7 +110,8 @@ impl Incarnation {
             digest_key: outside.digest_key,
         };
         let daemon = Daemon::start(parts).await.map_err(NotBegun::Part)?;
-        Ok(Self { daemon, committer: thread, reader, clock_watch })
+        let keeping = (!outside.inline).then(|| keeper.run(&reader));
+        Ok(Self { daemon, committer: thread, reader, clock_watch, keeper, keeping })
     }
 
     /// The subjects.
@@ -135,8 +142,12 @@ impl Incarnation {
     /// # Errors
     /// When the log cannot be closed: the next opening counts as after a crash, and nothing is lost.
     pub async fn stop(self, reason: &str) -> std::io::Result<()> {
+        let keeper = self.keeper.clone();
         match self.stop_and_keep(reason).await {
-            Some(log) => log.close(),
+            Some(log) => {
+                keeper.finish(log.reader().as_ref());
+                log.close()
+            }
             None => Ok(()),
         }
     }
@@ -145,6 +156,8 @@ impl Incarnation {
     pub async fn crash(self) {
         drop(self.clock_watch);
         self.daemon.kill().await;
+        self.keeping.inspect(JoinHandle::abort);
+        self.keeper.end();
         drop(self.reader);
         drop(self.committer.ended().await);
     }
@@ -153,6 +166,8 @@ impl Incarnation {
     pub async fn stop_and_keep(self, reason: &str) -> Option<Box<dyn EventLog>> {
         drop(self.clock_watch);
         self.daemon.stop(reason).await;
+        self.keeping.inspect(JoinHandle::abort);
+        self.keeper.end();
         self.committer.ended().await
     }
 }

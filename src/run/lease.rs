@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 use super::guard::{Judged, Ours, judge};
 use super::incarnation::{NotBegun, Outside};
-use super::recover::recover;
+use super::recover::Recovered;
+use super::snapshot::recover;
 use super::window::Window;
 use crate::clock;
 use crate::events::kinds::daemon::{FormerLog, RestartReason};
@@ -85,7 +86,8 @@ impl Lease {
             if why != said {
                 tracing::warn!(why, "this daemon does not act; wharf run --take-over begins a log that may");
                 if stands_by {
-                    let states = recover(log.as_ref())?.states;
+                    let (Recovered { states, .. }, _) = recover(log.as_ref())?;
+                    window.show_log(log);
                     window.show_standing_by(Arc::new(states.into_iter().map(|(app, state)| (app, Arc::new(state))).collect()), why.clone());
                 }
                 said = why;

@@ -42,21 +42,27 @@ pub enum NotRecovered {
     },
 }
 
-/// Replays the log.
+/// Folds the log's records from `from` to `to` into what is known of those before; gives the apps that they concern.
 ///
 /// # Errors
 /// At the first record that decides and cannot be folded.
-pub fn recover(reader: &dyn LogReader) -> Result<Recovered, NotRecovered> {
-    let mut recovered = Recovered::default();
+pub fn fold_on(recovered: &mut Recovered, reader: &dyn LogReader, from: Seq, to: Seq) -> Result<BTreeSet<AppId>, NotRecovered> {
+    let mut touched = BTreeSet::new();
     let mut failed = None;
-    let read = reader.scan(Seq(1), &mut |item| {
+    let read = reader.scan(from, &mut |item| {
         let step = match item {
+            Ok(stored) if stored.header.seq > to => return ControlFlow::Break(()),
             Ok(stored) => {
                 let (seq, rules) = (stored.header.seq, stored.header.rules);
                 // What the log says of itself was decided under no rules, and nothing is planned for the daemon's own subject.
                 let daemon = matches!(stored.header.subject, Subject::Daemon(_));
                 match (stored.body, Rules::of(rules).or(daemon.then_some(Rules::CURRENT))) {
                     (Body::Known(event), Some(rules)) => {
+                        if let Subject::App(app) = &stored.header.subject
+                            && !touched.contains(app)
+                        {
+                            touched.insert(app.clone());
+                        }
                         recovered.take(Record { header: stored.header, event }, rules);
                         Ok(())
                     }
@@ -78,7 +84,7 @@ pub fn recover(reader: &dyn LogReader) -> Result<Recovered, NotRecovered> {
     read.map_err(|error| NotRecovered::Unreadable(error.to_string()))?;
     match failed {
         Some((seq, why)) => Err(NotRecovered::Record { seq, why }),
-        None => Ok(recovered),
+        None => Ok(touched),
     }
 }
 

@@ -82,6 +82,7 @@ pub async fn serve(
         metrics: outside.metrics.clone(),
         apps: Arc::new(window.clone()),
         proofs: Arc::new(checkpoints.clone()),
+        log: Arc::new(window.clone()),
         entropy: outside.entropy.clone(),
     };
     let mut control = tokio::spawn(serve_control(listeners.control, control, ended(stopped.clone())));
@@ -150,6 +151,7 @@ async fn incarnations(
             }
         };
         window.show(incarnation.registry().clone(), incarnation.health().clone());
+        window.show_log(incarnation.reader());
         checkpoints.show(Some(Arc::clone(incarnation.reader())));
         let reader = Arc::clone(incarnation.reader());
         let ended = tokio::select! {

@@ -1,7 +1,7 @@
 //! What the control listener shows of the incarnation that runs now, or that none does.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -12,7 +12,9 @@ use crate::app::show;
 use crate::app::state::App;
 use crate::clock::Clock;
 use crate::config::{Act, Settings};
+use crate::events::log::LogReader;
 use crate::http::control::AppsView;
+use crate::http::log::LogView;
 use crate::http::readiness::{GatewayState, Readiness, Role};
 use crate::ids::AppId;
 use crate::telemetry::Metrics;
@@ -27,6 +29,8 @@ struct Inner {
     acts: bool,
     watch_limit_ms: u64,
     shown: Mutex<Shown>,
+    /// Weak: what is shown keeps no folder locked.
+    log: Mutex<Option<Weak<dyn LogReader>>>,
 }
 
 /// What there is to show.
@@ -47,7 +51,7 @@ impl Window {
     pub fn new(settings: &Settings, clock: Clock, metrics: Metrics) -> Self {
         let watch_limit_ms = u64::from(settings.kubernetes.watch_silence_s) * 1_000;
         let acts = settings.act == Act::All;
-        Self(Arc::new(Inner { clock, metrics, acts, watch_limit_ms, shown: Mutex::default() }))
+        Self(Arc::new(Inner { clock, metrics, acts, watch_limit_ms, shown: Mutex::default(), log: Mutex::default() }))
     }
 
     /// Shows this incarnation from now on.
@@ -71,6 +75,11 @@ impl Window {
 
     fn shown(&self) -> Shown {
         self.0.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Shows this log as long as it is open.
+    pub fn show_log(&self, reader: &Arc<dyn LogReader>) {
+        *self.0.log.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(reader));
     }
 
     fn running(&self) -> Option<(Registry, Health)> {
@@ -156,5 +165,11 @@ impl AppsView for Window {
         };
         let shown = state.filter(|state| is_shown(state)).map(|state| show::whole(app, &state, looks_again_us));
         std::future::ready(shown).boxed()
+    }
+}
+
+impl LogView for Window {
+    fn reader(&self) -> Option<Arc<dyn LogReader>> {
+        self.0.log.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade)
     }
 }

@@ -9,6 +9,7 @@ mod modes;
 pub(super) mod poison;
 mod rest;
 mod sending;
+mod snapshots;
 mod stopping;
 mod support;
 mod wants;

@@ -10,10 +10,12 @@ use std::fmt::Write as _;
 
 use expect_test::Expect;
 
+use crate::app::carry::{carried, from_carried};
 use crate::app::react::{Under, committed, react, verify};
 use crate::app::rules::Rules;
 use crate::app::state::App;
 use crate::config::Plan;
+use crate::events::codec::{decode_state, encode_state};
 use crate::events::kinds::daemon::{IncarnationStarted, Listed, PlanSettings};
 use crate::events::kinds::operator::{Frozen, RetryAsked, StopAsked, Thawed};
 use crate::events::kinds::pod::{
@@ -74,6 +76,8 @@ impl Story {
         let decided = reacted.reaction.drafts.iter().rev().take(reacted.decisions).rev().map(|draft| draft.event.clone()).collect();
         let records = append(&self.records, reacted.reaction);
         committed(&mut self.app, Rules::CURRENT, &records);
+        let kept = encode_state(&carried(&self.app)).expect("it encodes");
+        assert_eq!(from_carried(decode_state(&kept).expect("it decodes")), self.app, "what is kept is what is known");
         self.records.extend(records);
         decided
     }

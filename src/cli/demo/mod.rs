@@ -112,6 +112,7 @@ async fn demo(args: &Args) -> Result<ExitCode, CliError> {
         metrics: outside.metrics.clone(),
         apps: Arc::new(window.clone()),
         proofs: Arc::new(checkpoints.clone()),
+        log: Arc::new(window.clone()),
         entropy: outside.entropy.clone(),
     };
     let mut servers = tokio::task::JoinSet::new();
@@ -184,6 +185,7 @@ impl Demo {
         let begun = Incarnation::begin(&self.outside, Box::new(log)).await;
         let incarnation = begun.map_err(|error| failed(ServeError::NotBegun(error)))?;
         self.window.show(incarnation.registry().clone(), incarnation.health().clone());
+        self.window.show_log(incarnation.reader());
         self.checkpoints.show(Some(incarnation.reader().clone()));
         self.narrator.follow(incarnation.reader().clone());
         self.incarnation = Some(incarnation);

@@ -2,6 +2,7 @@
 
 mod erase;
 mod forgeries;
+mod keep;
 mod log;
 mod status;
 

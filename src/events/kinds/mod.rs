@@ -4,6 +4,7 @@
 //! bincode stores fields and variants by position: never reorder, insert or remove one. `tests/data/format` holds a golden
 //! encoding of each kind that fails when anybody does.
 
+pub mod carried;
 pub mod daemon;
 pub mod operator;
 pub mod pod;

@@ -1,5 +1,6 @@
 //! Tests of the log as a whole: one contract for both logs, golden encodings, and bytes that are not what they should be.
 
+mod backups;
 mod bytes;
 mod contract;
 mod erase;
@@ -8,4 +9,5 @@ mod forgeries;
 mod goldens;
 mod leaves;
 pub(super) mod samples;
+mod snapshots;
 mod world;

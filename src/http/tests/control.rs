@@ -10,7 +10,9 @@ use tokio::sync::oneshot;
 
 use super::{get, raw};
 use crate::clock::Entropy;
+use crate::events::log::LogReader;
 use crate::http::control::{AppsView, Control, loopback_alone, serve_control};
+use crate::http::log::LogView;
 use crate::http::readiness::{GatewayState, Readiness, Role};
 use crate::ids::AppId;
 use crate::telemetry::Metrics;
@@ -24,6 +26,14 @@ impl AppsView for OneApp {
 
     fn app<'a>(&'a self, app: &'a AppId) -> BoxFuture<'a, Option<Value>> {
         Box::pin(async move { (app.name() == "bot").then(|| json!({"app": app.to_string()})) })
+    }
+}
+
+struct NoLog;
+
+impl LogView for NoLog {
+    fn reader(&self) -> Option<Arc<dyn LogReader>> {
+        None
     }
 }
 
@@ -48,19 +58,26 @@ pub(super) struct Served {
     ended: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 
+/// Shows one app, a daemon that is ready, and that log.
+pub(super) fn control(log: Arc<dyn LogView>) -> Control {
+    Control {
+        readiness: Arc::new(ready),
+        metrics: Metrics::default(),
+        apps: Arc::new(OneApp),
+        proofs: Arc::new(super::proofs::Eight),
+        log,
+        entropy: Entropy::seeded(1),
+    }
+}
+
 pub(super) async fn served() -> Served {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
     let address = listener.local_addr().expect("an address");
     let readiness = Arc::new(Mutex::new(ready()));
     let (stop, stopped) = oneshot::channel::<()>();
     let shown = Arc::clone(&readiness);
-    let control = Control {
-        readiness: Arc::new(move || shown.lock().expect("not poisoned").clone()),
-        metrics: Metrics::default(),
-        apps: Arc::new(OneApp),
-        proofs: Arc::new(super::proofs::Eight),
-        entropy: Entropy::seeded(1),
-    };
+    let readiness_now = Arc::new(move || shown.lock().expect("not poisoned").clone());
+    let control = Control { readiness: readiness_now, ..control(Arc::new(NoLog)) };
     let ended = tokio::spawn(serve_control(listener, control, async { drop(stopped.await) }));
     Served { address, readiness, stop, ended }
 }
@@ -87,6 +104,10 @@ async fn refusals_have_codes() {
         ("/v1/apps/acme/a%00b", 400, "bad_app"),
         ("/v1/apps/acme/%ff", 400, "bad_app"),
         ("/v1/apps/acme/bot/more", 404, "not_found"),
+        ("/v1/log", 503, "no_log"),
+        ("/v1/log/records?from=x", 400, "bad_range"),
+        ("/v1/log/records?form=1", 400, "bad_range"),
+        ("/v1/log/records?subject=nobody", 400, "bad_range"),
         ("/nowhere", 404, "not_found"),
         ("/", 404, "not_found"),
     ] {

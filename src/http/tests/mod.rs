@@ -1,6 +1,7 @@
 //! Tests of the listeners, over real connections on loopback.
 
 mod control;
+mod log;
 mod proofs;
 mod sources;
 
