@@ -11,7 +11,6 @@ use tokio::task::JoinHandle;
 use super::recover::{NotRecovered, Recovered, fold_on};
 use crate::app::carry::{carried, from_carried};
 use crate::app::rules::Rules;
-use crate::app::state::App;
 use crate::events::block::Block;
 use crate::events::codec::{decode_state, encode_state};
 use crate::events::kinds::carried::STATE_VERSION;
