@@ -111,7 +111,7 @@ async fn from_daemon(args: &Args, server: &str) -> Result<End, CliError> {
         query.extend(select.subject.as_ref().map(|subject| ("subject", subject.to_string())));
         let answer = remote.get("/v1/log/records", &query, PAGE_MAX).await?;
         let mut entries = Entries::of_page(answer.body.as_slice());
-        while let Some(next) = entries.next().map_err(|error| foreign("sends no blocks").because(error))? {
+        while let Some(next) = entries.step().map_err(|error| foreign("sends no blocks").because(error))? {
             match next {
                 Next::Block { key, bytes, .. } => new.block(key, &bytes).map_err(|error| failed(args, error))?,
                 Next::End(_) => return Err(foreign("sends a file instead of blocks")),

@@ -6,6 +6,9 @@ use std::ops::ControlFlow;
 /// A key and its new value; `None` removes it.
 pub type Change = (Vec<u8>, Option<Vec<u8>>);
 
+/// Takes keys and values, and may end it.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// The longest value, bytes: as with blocks, the store puts larger ones into files that it never syncs.
 pub const VALUE_MAX: usize = 24 * 1024;
 
@@ -21,7 +24,7 @@ pub trait Cache: Send + Sync {
     ///
     /// # Errors
     /// When the store does not answer.
-    fn each(&self, visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> io::Result<()>;
+    fn each(&self, visit: &mut Visit<'_>) -> io::Result<()>;
 
     /// Makes all of these changes or none.
     ///

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::cache::{Cache, Change};
+use super::cache::{self, Cache, Change};
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
@@ -243,7 +243,7 @@ impl Cache for MemStore {
         Ok(self.disk.disk().cached.get(key).cloned())
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+    fn each(&self, visit: &mut cache::Visit<'_>) -> io::Result<()> {
         let all = self.disk.disk().cached.clone();
         let _ = all.iter().try_for_each(|(key, value)| visit(key, value));
         Ok(())

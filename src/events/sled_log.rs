@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cache::{Cache, Change};
+use super::cache::{self, Cache, Change};
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
@@ -375,7 +375,7 @@ impl Cache for SledStore {
         Ok(self.db.get(cache_key(key)).map_err(from_sled)?.map(|value| value.to_vec()))
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+    fn each(&self, visit: &mut cache::Visit<'_>) -> io::Result<()> {
         for found in self.db.scan_prefix([CACHE_KEY]) {
             let (key, value) = found.map_err(from_sled)?;
             if visit(&key[1..], &value).is_break() {

@@ -94,12 +94,14 @@ struct Told {
 
 impl Told {
     fn take(&mut self, seq: Seq, event: Event) {
-        match event {
-            Event::IncarnationStarted(started) if seq > self.build.0 => self.build = (seq, Some(started.version)),
-            Event::SettingsTold(told) if seq > self.settings.0 => {
-                self.settings = (seq, told.all.into_iter().map(|setting| (setting.key, setting.value)).collect());
+        if let Event::IncarnationStarted(started) = event {
+            if seq > self.build.0 {
+                self.build = (seq, Some(started.version));
             }
-            _ => {}
+        } else if let Event::SettingsTold(told) = event
+            && seq > self.settings.0
+        {
+            self.settings = (seq, told.all.into_iter().map(|setting| (setting.key, setting.value)).collect());
         }
     }
 }

@@ -168,7 +168,7 @@ impl<R: Read> Entries<R> {
     ///
     /// # Errors
     /// See [`BackupError`].
-    pub fn next(&mut self) -> Result<Option<Next>, BackupError> {
+    pub fn step(&mut self) -> Result<Option<Next>, BackupError> {
         loop {
             let mut fixed = [0; ENTRY_FIXED];
             match read_up_to(&mut self.from, &mut fixed)? {

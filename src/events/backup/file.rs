@@ -26,7 +26,7 @@ pub fn open(path: &Path) -> Result<Arc<dyn LogReader>, BackupError> {
     about(&document).map_err(|what| entries.damaged(what))?;
     let mut places = Vec::new();
     let end = loop {
-        match entries.next()? {
+        match entries.step()? {
             Some(Next::Block { key, at, bytes }) => places.push(Place { key, at, length: bytes.len() }),
             Some(Next::End(end)) => break end,
             None => return Err(entries.damaged("the file ends before its end")),

@@ -89,7 +89,7 @@ fn fill(mut entries: Entries<BufReader<File>>, dir: &Path) -> Result<End, Restor
     let mut follow = Follow::default();
     let (mut batch, mut bytes) = (Vec::new(), 0);
     let said = loop {
-        match entries.next()? {
+        match entries.step()? {
             Some(Next::Block { key, bytes: block, .. }) => {
                 follow.take(key, &block).map_err(|what| entries.damaged(what))?;
                 bytes += block.len();

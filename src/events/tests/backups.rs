@@ -36,7 +36,7 @@ fn keep(reader: &dyn LogReader, path: &Path, select: &Select) -> Result<End, Bac
         let bytes = page.entries();
         assert!(bytes.len() <= PAGE_MAX, "{}", bytes.len());
         let mut entries = Entries::of_page(bytes.as_slice());
-        while let Some(Next::Block { key, bytes, .. }) = entries.next()? {
+        while let Some(Next::Block { key, bytes, .. }) = entries.step()? {
             new.block(key, &bytes)?;
         }
         match page.next {

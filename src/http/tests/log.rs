@@ -38,7 +38,7 @@ async fn pages(address: SocketAddr, query: &str) -> (u32, Vec<(Seq, Vec<u8>)>) {
         let answer = get(address, &format!("/v1/log/records?from={at}{query}"), "").await;
         assert_eq!(answer.status, 200, "{}", answer.head);
         let mut entries = Entries::of_page(answer.body.as_slice());
-        while let Some(Next::Block { key, bytes, .. }) = entries.next().expect("entries") {
+        while let Some(Next::Block { key, bytes, .. }) = entries.step().expect("entries") {
             blocks.push((key, bytes));
         }
         from = answer.head.lines().find_map(|line| line.strip_prefix("wharf-next: ")).map(str::to_owned);
