@@ -166,7 +166,7 @@ fn secret_news(app: &App, seen: &SecretSeen) -> Option<Event> {
 
 /// A want is recorded when it changes, when it ends a row of absences, and, as confirmed, the first time in an incarnation.
 fn want_news(app: &App, want: &WantSeen) -> Option<Event> {
-    let same = app.missing.in_row == 0
+    let same = !app.missing.any()
         && app.want.as_ref().is_some_and(|known| {
             let live_host = want.live_host.as_ref().or(known.live_host.as_ref());
             known.release == want.release

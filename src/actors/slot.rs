@@ -64,7 +64,7 @@ impl Slots {
 
     /// Apps that are wanted or leave something behind: those that are neither cost a name and a want.
     pub(super) fn living(&self) -> usize {
-        let is_over = |state: &App| state.missing.in_row > 0 && state.hosts.values().all(Host::is_forgettable);
+        let is_over = |state: &App| state.missing.any() && state.hosts.values().all(Host::is_forgettable);
         self.by_app.values().filter(|slot| slot.has_work() || !is_over(&slot.state)).count()
     }
 }

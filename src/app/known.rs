@@ -45,8 +45,15 @@ impl Missing {
     /// Whether these answers withdraw the app (hosted-apps.md, "Withdrawal").
     #[must_use]
     pub fn withdraws(&self, after: u32, after_mass: u32) -> bool {
+        let (in_row, before_mass) = self.ended;
         // What is withdrawn stays so, whatever a later answer misses.
-        self.before_mass >= after || self.in_row >= after_mass
+        self.before_mass.max(before_mass) >= after || self.in_row.max(in_row) >= after_mass
+    }
+
+    /// Whether the app was absent since a want of it was last believed.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        *self != Self::default()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::ids::HostName;
 /// The verdict that is owed, when one is: derived from the state, so that it survives restarts and never outlives its truth.
 #[must_use]
 pub fn owed(app: &App) -> Option<(&HostName, &HeldVerdict)> {
-    let want = app.want.as_ref().filter(|_| app.missing.in_row == 0)?;
+    let want = app.want.as_ref().filter(|_| !app.missing.any())?;
     let held = app.hosts.get(&want.host)?.verdict.as_ref()?;
     let visible = match held.verdict {
         Verdict::Live => want.live_host.as_ref() == Some(&want.host),

@@ -68,6 +68,8 @@ pub struct Missing {
     pub before_mass: u32,
     /// Whether any of them missed most apps.
     pub any_mass: bool,
+    /// The longest row that a refused want ended, and its `before_mass`: what was withdrawn by it stays so until a want is believed.
+    pub ended: (u32, u32),
     /// The last one's record.
     pub seq: Seq,
 }

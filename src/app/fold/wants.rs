@@ -71,7 +71,13 @@ pub(super) fn missing(app: &mut App, at: At, missing: &WantMissing) {
     let before = app.missing;
     let any_mass = before.any_mass || missing.mass;
     let before_mass = before.before_mass.saturating_add(u32::from(!any_mass));
-    app.missing = Missing { in_row: before.in_row.saturating_add(1), before_mass, any_mass, seq: at.seq };
+    app.missing = Missing { in_row: before.in_row.saturating_add(1), before_mass, any_mass, ended: before.ended, seq: at.seq };
+}
+
+/// A want that could not be believed names the app all the same: a row of absences ends, and what it withdrew stays withdrawn.
+pub(super) fn refused(app: &mut App) {
+    let Missing { in_row, before_mass, ended, seq, .. } = app.missing;
+    app.missing = Missing { ended: (ended.0.max(in_row), ended.1.max(before_mass)), seq, ..Missing::default() };
 }
 
 /// A verdict: a host has one, and a failed one replaces a live one.
