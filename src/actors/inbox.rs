@@ -157,6 +157,11 @@ impl Batch {
         News { drafts, loud }
     }
 
+    /// Whether a subject that has taken it in knows what this incarnation's list showed of it.
+    pub(super) fn is_listed(&self, app: &App) -> bool {
+        self.quiet.listed.is_some() || (self.quiet.started.is_none() && app.listed.is_some())
+    }
+
     /// What it says is in the log now: whatever happens, it is not to be taken in again.
     pub(super) fn is_durable_now(&self) {
         self.durable.store(true, Ordering::Release);

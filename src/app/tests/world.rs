@@ -155,7 +155,7 @@ impl World {
 
     /// One exchange with the gateway: what is owed is believed, and its answer is told when it is news.
     pub(super) fn beat(&mut self) -> bool {
-        if let Some((host, held)) = owed(&self.story.app).map(|(host, held)| (host.clone(), held.verdict)) {
+        if let Some((host, held)) = owed(&self.story.app, self.is_listed()).map(|(host, held)| (host.clone(), held.verdict)) {
             match held {
                 Verdict::Live => self.gateway.live = Some(host),
                 Verdict::Failed(_) => {
