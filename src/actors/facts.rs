@@ -32,6 +32,8 @@ pub(super) struct Observed {
 pub(super) enum Fact {
     /// A believed want.
     Want(WantSeen),
+    /// The same for an app that waits for an answer, whatever it says.
+    Answer(WantSeen),
     /// A counted answer without the app.
     Missing(WantMissing),
     /// A want that could not be believed.
@@ -96,6 +98,7 @@ impl Fact {
     pub(super) fn events(&self, app: &App) -> Vec<Draft> {
         let event = match self {
             Self::Want(want) => want_news(app, want),
+            Self::Answer(want) => want_news(app, want).or(Some(Event::WantConfirmed(WantConfirmed { answer: want.answer }))),
             Self::Missing(missing) => Some(Event::WantMissing(missing.clone())),
             Self::Refused(refused) => Some(Event::WantRefused(refused.clone())),
             Self::List(shown) => return shown.events(app).into_iter().map(Draft::input).collect(),
@@ -164,7 +167,8 @@ fn secret_news(app: &App, seen: &SecretSeen) -> Option<Event> {
     (!same).then(|| Event::SecretSeen(seen.clone()))
 }
 
-/// A want is recorded when it changes, when it ends a row of absences, and, as confirmed, the first time in an incarnation.
+/// A want is recorded when it changes, when it ends a row of absences, and, as confirmed, the first time in an incarnation and
+/// when it is waited for.
 fn want_news(app: &App, want: &WantSeen) -> Option<Event> {
     let same = !app.missing.any()
         && app.want.as_ref().is_some_and(|known| {

@@ -57,6 +57,8 @@ pub struct Want {
     pub failed: bool,
     /// The host that last went live; a null after a named one keeps the named one.
     pub live_host: Option<HostName>,
+    /// When an answer last said so, log time, as far as it was recorded.
+    pub answered_us: i64,
 }
 
 /// Counted answers in a row that did not name the app.

@@ -3,7 +3,7 @@
 use super::support::{Town, is};
 use crate::sim::api::{Action, Canned, Match, Verb};
 use crate::sim::gateway::{Endpoint, Fault};
-use crate::sim::node::{Run, Script};
+use crate::sim::node::{Register, Run, Script};
 use std::time::Duration;
 
 fn missing(town: &Town, name: &str) -> usize {
@@ -132,6 +132,35 @@ async fn a_host_that_is_gone_is_not_reported_live_and_the_one_that_serves_stays(
         town.world.api.faults().clear(rule);
         town.until("second", |town| town.is_live("acme/bot", &second) && town.pods() == [second.clone()]).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registration_in_a_silence_of_the_gateway_is_not_late() {
+    let mut town = Town::new().await;
+    town.start().await;
+    let host = town.world.gateway.deploy("acme/bot");
+    town.until("runs", |town| town.host("acme/bot", &host).and_then(|host| host.pod).is_some_and(|pod| pod.runs())).await;
+    town.world.gateway.fail(Endpoint::Heartbeat, u32::MAX, Fault::Status(503));
+    assert!(town.state("acme/bot").is_some_and(|state| state.want.as_ref().is_some_and(|want| !want.registered)));
+    town.run(200).await;
+    town.world.gateway.heal();
+    town.until("live", |town| town.is_live("acme/bot", &host)).await;
+    assert_eq!(town.world.gateway.reported(), [format!("live {host}")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_never_registers_fails_by_the_first_answer_after_its_deadline() {
+    let mut town = Town::new().await;
+    town.world.scripts.otherwise(Script { register: Register::Never, ..Script::default() });
+    town.start().await;
+    let host = town.world.gateway.deploy("acme/bot");
+    town.until("runs", |town| town.host("acme/bot", &host).and_then(|host| host.pod).is_some_and(|pod| pod.runs())).await;
+    let records = town.kinds("acme/bot", "WantConfirmed");
+    town.run(115).await;
+    assert_eq!(town.world.gateway.reported(), [""; 0]);
+    town.run(20).await;
+    assert_eq!(town.world.gateway.reported(), [format!("failed {host}")], "{}", town.story());
+    assert_eq!(town.kinds("acme/bot", "WantConfirmed"), records + 1, "once a deadline");
 }
 
 fn wants(town: &Town, host: &str) -> serde_json::Value {

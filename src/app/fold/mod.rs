@@ -38,7 +38,7 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         }
         Event::SecretGone(gone) => secret_gone(app, at, &gone.host),
         Event::WantSeen(want) => wants::seen(app, at, want),
-        Event::WantConfirmed(_) => wants::confirmed(app),
+        Event::WantConfirmed(_) => wants::confirmed(app, at),
         Event::WantMissing(missing) => wants::missing(app, at, missing),
         Event::WantRefused(_) => wants::refused(app),
         Event::VerdictReached(reached) => wants::verdict(app, at, reached),

@@ -31,6 +31,7 @@ pub(super) fn seen(app: &mut App, at: At, want: &WantSeen) {
         registered: want.registered,
         failed: want.failed,
         live_host,
+        answered_us: at.time_us,
     });
 }
 
@@ -59,10 +60,13 @@ fn is_visible(verdict: Verdict, is_live: bool, is_failed: bool) -> bool {
     }
 }
 
-/// The first good answer of an incarnation named the app as before.
-pub(super) fn confirmed(app: &mut App) {
+/// A good answer named the app as before: the first of an incarnation, or one that was waited for.
+pub(super) fn confirmed(app: &mut App, at: At) {
     app.confirmed = true;
     app.missing = Missing::default();
+    if let Some(want) = &mut app.want {
+        want.answered_us = at.time_us;
+    }
 }
 
 /// A counted answer did not name it.

@@ -92,6 +92,19 @@ settle ReadSecret gone
 want r1 bot-r1 live=bot-r1
         ",
         &expect![[r#"
+            > start + listed
+            > want r1 bot-r1 live=bot-r1 registered + seen bot-r1 exited:1 + missing + missing
+              ended bot-r1 uid-1 AppExit counted
+              tail? bot-r1 app ended
+            > tail bot-r1
+              DeletePod bot-r1 uid-1 grace=0 (Stop, stop.withdrawn)
+            > refused
+            > settle DeletePod done
+            > gone bot-r1 deleted
+              ReadSecret bot-r1 (Stop, clean.secret)
+            > settle ReadSecret gone
+            > want r1 bot-r1 live=bot-r1
+              PutSecret bot-r1 r1 (Start, wanted.absent)
         "#]],
     );
 }

@@ -180,10 +180,11 @@ impl World {
                     && known.failed == want.failed
                     && known.live_host == want.live_host
             });
-        if same && app.confirmed && !self.starting {
+        let waits = app.awaits_answer_after_us(self.story.settings.register_us, self.story.now_us).is_some();
+        if same && app.confirmed && !self.starting && !waits {
             return false;
         }
-        let confirms = same && (self.starting || !app.confirmed);
+        let confirms = same && (self.starting || !app.confirmed || waits);
         self.react(vec![if confirms { Event::WantConfirmed(WantConfirmed { answer: 1 }) } else { Event::WantSeen(want) }]);
         true
     }
