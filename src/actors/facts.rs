@@ -59,6 +59,31 @@ pub(super) struct Shown {
     pub(super) secrets: Vec<SecretSeen>,
 }
 
+/// The last complete list, as it bears on pods that only a write of ours showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LastList {
+    /// Its version.
+    pub(super) version: u64,
+    /// Names of pods that are there and cannot be read, of all apps.
+    pub(super) odd: Arc<BTreeSet<String>>,
+}
+
+impl LastList {
+    /// The pods that an outcome showed and this list did not, though they are not newer: their answers came after it, and they were
+    /// gone by then. What the list did show is known with a view, because it was taken in before.
+    pub(super) fn absent(&self, app: &App) -> Vec<Draft> {
+        let unseen = app.hosts.iter().filter_map(|(name, host)| Some((name, host.pod.as_ref().filter(|pod| pod.view.is_none())?)));
+        let absent = unseen.filter(|(name, pod)| pod.resource_version <= self.version && !self.odd.contains(name.as_str()));
+        let gone = absent.map(|(name, pod)| absence(name, &pod.uid, self.version));
+        gone.map(Draft::input).collect()
+    }
+}
+
+/// A complete list of that version does not show the pod.
+fn absence(host: &HostName, uid: &Uid, version: u64) -> Event {
+    Event::PodGone(PodGone { host: host.clone(), uid: uid.clone(), resource_version: version, how: GoneHow::Absent })
+}
+
 impl Observed {
     /// What came later is added to what came before.
     pub(super) fn then(&mut self, later: Self) {
@@ -119,8 +144,7 @@ impl Shown {
         for (name, host) in &app.hosts {
             let gone = host.pod.as_ref().filter(|pod| pod.resource_version <= self.version && !self.pods.contains(&pod.uid));
             if let Some(pod) = gone.filter(|_| !self.odd.contains(name.as_str())) {
-                let (host, uid) = (name.clone(), pod.uid.clone());
-                events.push(Event::PodGone(PodGone { host, uid, resource_version: self.version, how: GoneHow::Absent }));
+                events.push(absence(name, &pod.uid, self.version));
             }
             if !self.secrets.iter().any(|seen| seen.host == *name) && self.lacks_secret(app, host) {
                 events.push(Event::SecretGone(SecretGone { host: name.clone(), uid: None }));

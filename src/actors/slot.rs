@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ractor::ActorRef;
 
-use super::facts::{Fact, SeenPod, Shown};
+use super::facts::{Fact, LastList, SeenPod, Shown};
 use super::inbox::{Batch, Inbox, Quiet};
 use super::subject::Wake;
 use crate::app::state::{App, Host};
@@ -21,6 +21,8 @@ pub(super) struct Slots {
     pub(super) started: Event,
     /// The first list of this incarnation.
     pub(super) listed: Option<Event>,
+    /// The newest list.
+    pub(super) last_list: Option<LastList>,
     /// No deadline wakes a subject any more.
     pub(super) settling: bool,
     /// No fact is taken in any more: the incarnation ends.

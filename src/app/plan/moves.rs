@@ -8,7 +8,7 @@ use crate::app::state::{Host, Pod, Work};
 use crate::app::table::{self, HostRow, Life, Move, Wanted, What, Why};
 use crate::events::kinds::pod::Phase;
 use crate::events::kinds::step::{Purpose, Step};
-use crate::events::kinds::verdict::{EndCause, FailedWhy, Stage, Verdict, VerdictReached};
+use crate::events::kinds::verdict::{EndCause, FailedWhy, Verdict, VerdictReached};
 use crate::events::record::Event;
 use crate::ids::{HostName, Seq, Uid, Word};
 
