@@ -48,7 +48,15 @@ impl Registry {
             let is_broken = broken.contains(&app);
             (app, Slot::new(state, is_broken))
         });
-        let slots = Slots { by_app: slots.collect(), nodes: BTreeMap::new(), started, listed: None, last_list: None, settling: false, closed: false };
+        let slots = Slots {
+            by_app: slots.collect(),
+            nodes: BTreeMap::new(),
+            started,
+            listed: None,
+            last_list: None,
+            settling: false,
+            closed: false,
+        };
         Self(Arc::new(Inner {
             slots: Mutex::new(slots),
             places: Arc::new(Semaphore::new(limits.inbox as usize)),

@@ -1,7 +1,7 @@
 //! What the state says of an app, a host or a pod, asked as fold and plan need it. Changes nothing, and knows no time.
 
-use super::table::is_over;
 use super::state::{App, End, Flight, Host, Missing, Pod, Secret, Want, Work};
+use super::table::is_over;
 use crate::events::kinds::pod::{ContainerState, Phase};
 use crate::events::kinds::step::Step;
 use crate::events::kinds::verdict::{EndCause, Stage, Verdict};

@@ -273,6 +273,8 @@ pub struct Hindrance {
     pub what: Hindered,
     /// How often in a row, from 1.
     pub times: u32,
+    /// When the first of them was decided, log time.
+    pub first_us: i64,
     /// Since the last time, log time.
     pub since_us: i64,
 }

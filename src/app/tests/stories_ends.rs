@@ -342,6 +342,7 @@ settle PutSecret done
               PutSecret bot-r1 r1 present-will-do (Revive { counted: false }, former.no_fault)
             > settle PutSecret done
               CreatePod bot-r1 r1 (Revive { counted: false }, bring.revive)
+            wake in 30s
         "#]],
     );
 }
