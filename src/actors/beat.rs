@@ -51,6 +51,8 @@ pub(super) struct BeatState {
     answers: u64,
     /// The want that each app was told last.
     told: BTreeMap<AppId, WantSeen>,
+    /// The register deadline after which each app was last told an answer that changes nothing.
+    waited: BTreeMap<AppId, i64>,
     /// The fault that each app was told last.
     faults: BTreeMap<AppId, (WantFault, Option<HostName>)>,
     live_tails: tokio::task::JoinSet<()>,
@@ -68,6 +70,7 @@ impl Actor for BeatActor {
             parts,
             answers: 0,
             told: BTreeMap::new(),
+            waited: BTreeMap::new(),
             faults: BTreeMap::new(),
             live_tails: tokio::task::JoinSet::new(),
         })
@@ -146,11 +149,19 @@ impl BeatState {
                 tracing::warn!(%app, "no place for an absence: it does not count");
             }
         }
+        let register_us = settings.register_us;
+        let waiting: BTreeMap<&AppId, i64> =
+            states.iter().filter_map(|(app, state)| Some((app, state.awaits_answer_after_us(register_us, sent_us)?))).collect();
+        self.waited.retain(|app, _| waiting.contains_key(app));
         for (app, judged) in &judged.wants {
-            if self.told.get(app).is_none_or(|told| !is_same(told, &judged.want))
-                && self.parts.registry.offer(app, Fact::Want(judged.want.clone())).is_ok()
+            // Once a deadline: the record of it is the answer's.
+            let waits = waiting.get(app).filter(|deadline_us| self.waited.get(app) != Some(deadline_us));
+            let fact = if waits.is_some() { Fact::Answer } else { Fact::Want };
+            if (waits.is_some() || self.told.get(app).is_none_or(|told| !is_same(told, &judged.want)))
+                && self.parts.registry.offer(app, fact(judged.want.clone())).is_ok()
             {
                 self.told.insert(app.clone(), judged.want.clone());
+                self.waited.extend(waits.map(|deadline_us| (app.clone(), *deadline_us)));
             }
             if judged.logs_wanted {
                 self.give_lines(app, &judged.want.host);

@@ -32,6 +32,8 @@ pub(super) struct Observed {
 pub(super) enum Fact {
     /// A believed want.
     Want(WantSeen),
+    /// The same for an app that waits for an answer, whatever it says.
+    Answer(WantSeen),
     /// A counted answer without the app.
     Missing(WantMissing),
     /// A want that could not be believed.
@@ -55,6 +57,31 @@ pub(super) struct Shown {
     pub(super) odd: Arc<BTreeSet<String>>,
     /// The Secrets, listed after the pods.
     pub(super) secrets: Vec<SecretSeen>,
+}
+
+/// The last complete list, as it bears on pods that only a write of ours showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LastList {
+    /// Its version.
+    pub(super) version: u64,
+    /// Names of pods that are there and cannot be read, of all apps.
+    pub(super) odd: Arc<BTreeSet<String>>,
+}
+
+impl LastList {
+    /// The pods that an outcome showed and this list did not, though they are not newer: their answers came after it, and they were
+    /// gone by then. What the list did show is known with a view, because it was taken in before.
+    pub(super) fn absent(&self, app: &App) -> Vec<Draft> {
+        let unseen = app.hosts.iter().filter_map(|(name, host)| Some((name, host.pod.as_ref().filter(|pod| pod.view.is_none())?)));
+        let absent = unseen.filter(|(name, pod)| pod.resource_version <= self.version && !self.odd.contains(name.as_str()));
+        let gone = absent.map(|(name, pod)| absence(name, &pod.uid, self.version));
+        gone.map(Draft::input).collect()
+    }
+}
+
+/// A complete list of that version does not show the pod.
+fn absence(host: &HostName, uid: &Uid, version: u64) -> Event {
+    Event::PodGone(PodGone { host: host.clone(), uid: uid.clone(), resource_version: version, how: GoneHow::Absent })
 }
 
 impl Observed {
@@ -96,6 +123,7 @@ impl Fact {
     pub(super) fn events(&self, app: &App) -> Vec<Draft> {
         let event = match self {
             Self::Want(want) => want_news(app, want),
+            Self::Answer(want) => want_news(app, want).or(Some(Event::WantConfirmed(WantConfirmed { answer: want.answer }))),
             Self::Missing(missing) => Some(Event::WantMissing(missing.clone())),
             Self::Refused(refused) => Some(Event::WantRefused(refused.clone())),
             Self::List(shown) => return shown.events(app).into_iter().map(Draft::input).collect(),
@@ -116,8 +144,7 @@ impl Shown {
         for (name, host) in &app.hosts {
             let gone = host.pod.as_ref().filter(|pod| pod.resource_version <= self.version && !self.pods.contains(&pod.uid));
             if let Some(pod) = gone.filter(|_| !self.odd.contains(name.as_str())) {
-                let (host, uid) = (name.clone(), pod.uid.clone());
-                events.push(Event::PodGone(PodGone { host, uid, resource_version: self.version, how: GoneHow::Absent }));
+                events.push(absence(name, &pod.uid, self.version));
             }
             if !self.secrets.iter().any(|seen| seen.host == *name) && self.lacks_secret(app, host) {
                 events.push(Event::SecretGone(SecretGone { host: name.clone(), uid: None }));
@@ -164,9 +191,10 @@ fn secret_news(app: &App, seen: &SecretSeen) -> Option<Event> {
     (!same).then(|| Event::SecretSeen(seen.clone()))
 }
 
-/// A want is recorded when it changes, when it ends a row of absences, and, as confirmed, the first time in an incarnation.
+/// A want is recorded when it changes, when it ends a row of absences, and, as confirmed, the first time in an incarnation and
+/// when it is waited for.
 fn want_news(app: &App, want: &WantSeen) -> Option<Event> {
-    let same = app.missing.in_row == 0
+    let same = !app.missing.any()
         && app.want.as_ref().is_some_and(|known| {
             let live_host = want.live_host.as_ref().or(known.live_host.as_ref());
             known.release == want.release

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::facts::{Fact, Observed, SeenPod};
+use super::facts::{Fact, LastList, Observed, SeenPod};
 use crate::app::react::look_ahead;
 use crate::app::rules::Rules;
 use crate::app::state::App;
@@ -44,6 +44,8 @@ pub(super) struct Full;
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     quiet: Quiet,
+    /// The newest list that was posted before it was taken.
+    last_list: Option<LastList>,
     observed: Vec<(Uid, Observed)>,
     facts: Vec<Fact>,
     places: Vec<OwnedSemaphorePermit>,
@@ -107,9 +109,9 @@ impl Inbox {
     }
 
     /// Takes everything out.
-    pub(super) fn take(&mut self, quiet: Quiet) -> Batch {
+    pub(super) fn take(&mut self, quiet: Quiet, last_list: Option<LastList>) -> Batch {
         let Self { observed, facts, places, .. } = std::mem::take(self);
-        Batch { quiet, observed, facts, places, durable: AtomicBool::new(false) }
+        Batch { quiet, last_list, observed, facts, places, durable: AtomicBool::new(false) }
     }
 
     /// Puts back what a failed reaction had taken out, before everything that came since.
@@ -152,9 +154,17 @@ impl Batch {
         for fact in &self.facts {
             add(fact.events(&ahead), &mut ahead);
         }
+        if let Some(list) = &self.last_list {
+            add(list.absent(&ahead), &mut ahead);
+        }
         let loud = drafts.len() > usize::from(self.quiet.started.is_some());
         drafts.extend(self.quiet.listed.iter().cloned().map(Draft::input));
         News { drafts, loud }
+    }
+
+    /// Whether a subject that has taken it in knows what this incarnation's list showed of it.
+    pub(super) fn is_listed(&self, app: &App) -> bool {
+        self.quiet.listed.is_some() || (self.quiet.started.is_none() && app.listed.is_some())
     }
 
     /// What it says is in the log now: whatever happens, it is not to be taken in again.
@@ -176,8 +186,8 @@ impl Batch {
 
     /// The same facts, without their places.
     pub(super) fn copy(&self) -> Self {
-        let Self { quiet, observed, facts, .. } = self;
-        Self { quiet: quiet.clone(), observed: observed.clone(), facts: facts.clone(), ..Self::default() }
+        let Self { quiet, last_list, observed, facts, .. } = self;
+        Self { quiet: quiet.clone(), last_list: last_list.clone(), observed: observed.clone(), facts: facts.clone(), ..Self::default() }
     }
 }
 

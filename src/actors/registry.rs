@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ractor::ActorRef;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::facts::{Fact, SeenPod, Shown};
+use super::facts::{Fact, LastList, SeenPod, Shown};
 use super::inbox::{Batch, Full, Inbox};
 use super::slot::{Activity, Slot, Slots};
 use super::subject::Wake;
@@ -48,7 +48,15 @@ impl Registry {
             let is_broken = broken.contains(&app);
             (app, Slot::new(state, is_broken))
         });
-        let slots = Slots { by_app: slots.collect(), nodes: BTreeMap::new(), started, listed: None, settling: false, closed: false };
+        let slots = Slots {
+            by_app: slots.collect(),
+            nodes: BTreeMap::new(),
+            started,
+            listed: None,
+            last_list: None,
+            settling: false,
+            closed: false,
+        };
         Self(Arc::new(Inner {
             slots: Mutex::new(slots),
             places: Arc::new(Semaphore::new(limits.inbox as usize)),
@@ -144,6 +152,7 @@ impl Registry {
         }
         let first = slots.listed.is_none();
         slots.listed.get_or_insert_with(|| listed.clone());
+        slots.last_list = Some(LastList { version, odd: Arc::clone(odd) });
         for (app, slot) in slots.by_app.iter_mut().filter(|(_, slot)| !slot.quarantined) {
             let shown = pods.remove(app).unwrap_or_default();
             let uids: BTreeSet<Uid> = shown.iter().map(|pod| pod.seen.uid.clone()).collect();
@@ -200,8 +209,9 @@ impl Registry {
     pub(super) fn take(&self, app: &AppId) -> Option<(Arc<App>, Arc<Batch>)> {
         let mut slots = self.slots();
         let owed = slots.owed(&slots.by_app.get(app)?.state);
+        let last_list = slots.last_list.clone();
         let slot = slots.by_app.get_mut(app).filter(|slot| !slot.quarantined && slot.inbox.has_work())?;
-        let batch = Arc::new(slot.inbox.take(owed));
+        let batch = Arc::new(slot.inbox.take(owed, last_list));
         slot.in_hand = Some(Arc::clone(&batch));
         Some((Arc::clone(&slot.state), batch))
     }

@@ -76,9 +76,9 @@ impl Reports {
         self.0.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A subject has a new state: what it owes now.
-    pub(super) fn state(&self, app: &AppId, state: &App) {
-        let now_owed = owed(state);
+    /// A subject has a new state, or the same and was listed: what it owes now.
+    pub(super) fn state(&self, app: &AppId, state: &App, listed: bool) {
+        let now_owed = owed(state, listed);
         let is_told = |(host, seq, _): &(HostName, Seq, Report)| now_owed.is_some_and(|(now, held)| (now, held.seq) == (host, *seq));
         if self.book().told.get(app).map_or(now_owed.is_none(), is_told) {
             return;

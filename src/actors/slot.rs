@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ractor::ActorRef;
 
-use super::facts::{Fact, SeenPod, Shown};
+use super::facts::{Fact, LastList, SeenPod, Shown};
 use super::inbox::{Batch, Inbox, Quiet};
 use super::subject::Wake;
 use crate::app::state::{App, Host};
@@ -21,6 +21,8 @@ pub(super) struct Slots {
     pub(super) started: Event,
     /// The first list of this incarnation.
     pub(super) listed: Option<Event>,
+    /// The newest list.
+    pub(super) last_list: Option<LastList>,
     /// No deadline wakes a subject any more.
     pub(super) settling: bool,
     /// No fact is taken in any more: the incarnation ends.
@@ -64,7 +66,7 @@ impl Slots {
 
     /// Apps that are wanted or leave something behind: those that are neither cost a name and a want.
     pub(super) fn living(&self) -> usize {
-        let is_over = |state: &App| state.missing.in_row > 0 && state.hosts.values().all(Host::is_forgettable);
+        let is_over = |state: &App| state.missing.any() && state.hosts.values().all(Host::is_forgettable);
         self.by_app.values().filter(|slot| slot.has_work() || !is_over(&slot.state)).count()
     }
 }

@@ -62,7 +62,7 @@ pub(super) async fn start(myself: &ActorRef<Order>, arguments: Arguments) -> Res
     let _ = handle.send(cluster.clone());
     let reports = Reports::new(Outbox::new(&settings.gateway.runner, settings.gateway.beat_ms), Arc::clone(&reader));
     for (app, state) in registry.states() {
-        reports.state(&app, &state);
+        reports.state(&app, &state, false);
     }
     let plan = Arc::new(PlanSettings::from(&settings.plan));
     let shared = Shared {

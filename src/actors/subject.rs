@@ -82,6 +82,7 @@ impl AppState {
         let Shared { registry, clock, settings, settings_seq, .. } = &self.shared;
         let Some((app, batch)) = registry.take(&self.app) else { return Ok(None) };
         let News { drafts, loud } = batch.news(&app);
+        let listed = batch.is_listed(&app);
         let under = Under { rules: Rules::CURRENT, settings, settings_seq: *settings_seq };
         let Reacted { reaction, decisions, wake_us } = react(&app, &self.subject, drafts, under, clock.now_us());
         #[cfg(test)]
@@ -89,6 +90,7 @@ impl AppState {
         if !loud && decisions == 0 {
             // A reaction with no new fact and no step is not recorded.
             registry.nothing_new(&self.app);
+            self.shared.reports.state(&self.app, &app, listed);
             return Ok(Some((app, wake_us)));
         }
         let records = match self.shared.committer.append(reaction).await {
@@ -108,7 +110,7 @@ impl AppState {
         self.shared.metrics.reaction();
         self.time_stages(&app, &next);
         self.hand_on(&next, &records);
-        self.shared.reports.state(&self.app, &next);
+        self.shared.reports.state(&self.app, &next, listed);
         Ok(Some((next, wake_us)))
     }
 

@@ -132,7 +132,8 @@ impl State {
             return self.quarantine(app, state).await;
         }
         self.hand_on_again(app, &state, &tails);
-        self.shared.reports.state(app, &state);
+        // Its next reaction says what of this holds.
+        self.shared.reports.state(app, &state, false);
         self.shared.registry.nudge(app);
     }
 

@@ -1,9 +1,10 @@
 //! What the state says of an app, a host or a pod, asked as fold and plan need it. Changes nothing, and knows no time.
 
 use super::state::{App, End, Flight, Host, Missing, Pod, Secret, Want, Work};
+use super::table::is_over;
 use crate::events::kinds::pod::{ContainerState, Phase};
 use crate::events::kinds::step::Step;
-use crate::events::kinds::verdict::{EndCause, Verdict};
+use crate::events::kinds::verdict::{EndCause, Stage, Verdict};
 use crate::ids::{Seq, Word};
 
 impl End {
@@ -34,6 +35,17 @@ impl App {
         self.confirmed || (self.want.is_none() && self.stop_asked.is_some())
     }
 
+    /// The register deadline, log time, that passed at `now_us` and that no answer has been believed after: only an answer tells
+    /// whether the wanted host registered meanwhile.
+    #[must_use]
+    pub fn awaits_answer_after_us(&self, register_us: u64, now_us: i64) -> Option<i64> {
+        let want = self.want.as_ref().filter(|want| !want.registered && !want.failed && want.live_host.as_ref() != Some(&want.host))?;
+        let host = self.hosts.get(&want.host).filter(|host| host.verdict.is_none())?;
+        let since_us = host.registering_since_us()?;
+        let waits = is_over(since_us, register_us, now_us) && !is_over(since_us, register_us, want.answered_us);
+        waits.then(|| since_us.saturating_add_unsigned(register_us))
+    }
+
     /// Whether there is nothing to do and nothing to remember.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -45,8 +57,15 @@ impl Missing {
     /// Whether these answers withdraw the app (hosted-apps.md, "Withdrawal").
     #[must_use]
     pub fn withdraws(&self, after: u32, after_mass: u32) -> bool {
+        let (in_row, before_mass) = self.ended;
         // What is withdrawn stays so, whatever a later answer misses.
-        self.before_mass >= after || self.in_row >= after_mass
+        self.before_mass.max(before_mass) >= after || self.in_row.max(in_row) >= after_mass
+    }
+
+    /// Whether the app was absent since a want of it was last believed.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        *self != Self::default()
     }
 }
 
@@ -77,6 +96,12 @@ impl Host {
     #[must_use]
     pub fn says_live(&self) -> bool {
         self.verdict.as_ref().is_some_and(|held| held.verdict == Verdict::Live)
+    }
+
+    /// Since when its registering is timed, log time; `None` while it is not.
+    #[must_use]
+    pub fn registering_since_us(&self) -> Option<i64> {
+        self.pod.as_ref().filter(|pod| pod.stage == Stage::Register && pod.runs()).map(|pod| pod.stage_since_us)
     }
 
     /// Whether a start or revive is under way that has no pod yet.

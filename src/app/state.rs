@@ -57,6 +57,8 @@ pub struct Want {
     pub failed: bool,
     /// The host that last went live; a null after a named one keeps the named one.
     pub live_host: Option<HostName>,
+    /// When an answer last said so, log time, as far as it was recorded.
+    pub answered_us: i64,
 }
 
 /// Counted answers in a row that did not name the app.
@@ -68,6 +70,8 @@ pub struct Missing {
     pub before_mass: u32,
     /// Whether any of them missed most apps.
     pub any_mass: bool,
+    /// The longest row that a refused want ended, and its `before_mass`: what was withdrawn by it stays so until a want is believed.
+    pub ended: (u32, u32),
     /// The last one's record.
     pub seq: Seq,
 }
@@ -269,6 +273,8 @@ pub struct Hindrance {
     pub what: Hindered,
     /// How often in a row, from 1.
     pub times: u32,
+    /// When the first of them was decided, log time.
+    pub first_us: i64,
     /// Since the last time, log time.
     pub since_us: i64,
 }

@@ -12,6 +12,8 @@ pub struct Wanted {
     pub host: HostName,
     /// A process of it is connected to the gateway.
     pub registered: bool,
+    /// When the gateway said so.
+    pub answered_us: i64,
     /// It is reported failed, or a verdict says so.
     pub failed: bool,
     /// A live verdict stands that the gateway does not show yet.
@@ -139,8 +141,10 @@ impl Facts<'_> {
         self.is(|row| exits_in_window(&row.exits_us, self.limits, self.now_us) < self.limits.crash_limit as usize)
     }
 
+    /// Its deadline was over when the gateway last answered: of a registration in a silence nobody was told.
     fn late(&self) -> bool {
-        self.is(|row| row.registering_since_us.is_some_and(|since| is_over(since, self.limits.register_us, self.now_us)))
+        let answered_us = self.wanted.answered_us.min(self.now_us);
+        self.is(|row| row.registering_since_us.is_some_and(|since| is_over(since, self.limits.register_us, answered_us)))
     }
 }
 

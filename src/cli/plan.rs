@@ -139,6 +139,7 @@ fn answer(
         let wanted = Wanted {
             host: want.host.clone(),
             registered: want.registered,
+            answered_us: now_us,
             failed: want.failed,
             live_verdict: false,
             live_host: live_host.map_err(|e| e.to_string())?,

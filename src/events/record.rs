@@ -106,8 +106,8 @@ events! {
     WantConfirmed(want::WantConfirmed) = 14 v 1, Input;
     /// A counted answer did not name the app.
     WantMissing(want::WantMissing) = 15 v 1, Input;
-    /// A want that could not be believed.
-    WantRefused(want::WantRefused) = 16 v 1, Note;
+    /// A want that could not be believed: it names the app all the same.
+    WantRefused(want::WantRefused) = 16 v 1, Input;
     /// What was concluded of a host.
     VerdictReached(verdict::VerdictReached) = 17 v 1, Decision;
     /// A pod's end, with its cause.

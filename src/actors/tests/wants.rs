@@ -1,8 +1,9 @@
 //! What the gateway says and is told: withdrawals, answers that are not believed, reports.
 
 use super::support::{Town, is};
+use crate::sim::api::{Action, Canned, Match, Verb};
 use crate::sim::gateway::{Endpoint, Fault};
-use crate::sim::node::{Run, Script};
+use crate::sim::node::{Register, Run, Script};
 use std::time::Duration;
 
 fn missing(town: &Town, name: &str) -> usize {
@@ -92,6 +93,74 @@ async fn a_report_that_is_not_shown_is_sent_again_and_dropped_when_it_is_void() 
     town.world.gateway.fail(Endpoint::Heartbeat, 2, Fault::Body(shown));
     town.until("second", |town| town.is_live("acme/bot", &second)).await;
     assert_eq!(town.world.gateway.reported(), [format!("live {second}")], "the first is void: it is not wanted any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_gone_is_not_reported_live_and_the_one_that_serves_stays() {
+    for crashes in [false, true] {
+        let mut town = Town::new().await;
+        town.start().await;
+        let first = town.live_app("acme/bot").await;
+        let second = town.world.gateway.deploy("acme/bot");
+        town.until("runs", |town| town.host("acme/bot", &second).and_then(|host| host.pod).is_some_and(|pod| pod.runs())).await;
+        let mut shown = wants(&town, &second);
+        shown["apps"][0]["registered"] = true.into();
+        shown["apps"][0]["live_host"] = first.as_str().into();
+        // What it answers is canned: it takes no report in.
+        town.world.gateway.fail(Endpoint::Heartbeat, u32::MAX, Fault::Body(serde_json::to_vec(&shown).expect("json")));
+        town.until("serves", |town| town.host("acme/bot", &second).is_some_and(|host| host.says_live())).await;
+        town.world.gateway.heal();
+        town.world.gateway.fail(Endpoint::Heartbeat, u32::MAX, Fault::Status(503));
+        let refuses = Match::on(Verb::Create, "pods");
+        let rule = town.world.api.faults().always(refuses, Action::Answer(Canned::quota("pod")));
+        if crashes {
+            town.crash().await;
+        }
+        town.world.api.remove_raw("pods", "apps", &second);
+        if crashes {
+            // Before it is listed nobody knows that the pod is gone.
+            town.world.api.faults().set(Match::on(Verb::List, "pods"), 0, 3, Action::Answer(Canned::internal()));
+            town.world.gateway.heal();
+            town.start().await;
+        } else {
+            town.run(30).await;
+            town.world.gateway.heal();
+        }
+        town.run(100).await;
+        assert_eq!(town.world.gateway.reported(), [format!("live {first}")], "crashes {crashes}");
+        assert_eq!(town.pods(), [first.clone()], "crashes {crashes}: {}", town.story());
+        town.world.api.faults().clear(rule);
+        town.until("second", |town| town.is_live("acme/bot", &second) && town.pods() == [second.clone()]).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registration_in_a_silence_of_the_gateway_is_not_late() {
+    let mut town = Town::new().await;
+    town.start().await;
+    let host = town.world.gateway.deploy("acme/bot");
+    town.until("runs", |town| town.host("acme/bot", &host).and_then(|host| host.pod).is_some_and(|pod| pod.runs())).await;
+    town.world.gateway.fail(Endpoint::Heartbeat, u32::MAX, Fault::Status(503));
+    assert!(town.state("acme/bot").is_some_and(|state| state.want.as_ref().is_some_and(|want| !want.registered)));
+    town.run(200).await;
+    town.world.gateway.heal();
+    town.until("live", |town| town.is_live("acme/bot", &host)).await;
+    assert_eq!(town.world.gateway.reported(), [format!("live {host}")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_never_registers_fails_by_the_first_answer_after_its_deadline() {
+    let mut town = Town::new().await;
+    town.world.scripts.otherwise(Script { register: Register::Never, ..Script::default() });
+    town.start().await;
+    let host = town.world.gateway.deploy("acme/bot");
+    town.until("runs", |town| town.host("acme/bot", &host).and_then(|host| host.pod).is_some_and(|pod| pod.runs())).await;
+    let records = town.kinds("acme/bot", "WantConfirmed");
+    town.run(115).await;
+    assert_eq!(town.world.gateway.reported(), [""; 0]);
+    town.run(20).await;
+    assert_eq!(town.world.gateway.reported(), [format!("failed {host}")], "{}", town.story());
+    assert_eq!(town.kinds("acme/bot", "WantConfirmed"), records + 1, "once a deadline");
 }
 
 fn wants(town: &Town, host: &str) -> serde_json::Value {

@@ -76,6 +76,26 @@ async fn pods_and_secrets_that_are_newer_than_a_list_stay() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_create_that_is_answered_after_a_list_makes_no_pod_that_is_not_there() {
+    let mut town = Town::new().await;
+    town.start().await;
+    town.live_app("acme/warm").await;
+    town.world.api.mute_watches("pods");
+    let creates = crate::sim::api::Match::on(crate::sim::api::Verb::Create, "pods");
+    town.world.api.faults().once(creates, crate::sim::api::Action::DelayAfter(std::time::Duration::from_secs(6)));
+    let host = town.world.gateway.deploy("acme/bot");
+    town.until("made", |town| town.pods().contains(&host)).await;
+    assert_eq!(town.kinds("acme/bot", "PodSeen"), 0);
+    town.world.api.remove_raw("pods", "apps", &host);
+    town.world.api.compact();
+    town.world.api.cut_watches("pods", Cut::Reset);
+    town.run(30).await;
+    assert!(reviving(&town, &host, 2), "{}", town.story());
+    town.until("live", |town| town.is_live("acme/bot", &host)).await;
+    assert_eq!(town.count("acme/bot", is("PodGone")), 1, "{}", town.story());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_secret_that_went_in_a_gap_is_put_again_with_the_next_revive() {
     let mut town = Town::new().await;
     town.start().await;

@@ -38,8 +38,9 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         }
         Event::SecretGone(gone) => secret_gone(app, at, &gone.host),
         Event::WantSeen(want) => wants::seen(app, at, want),
-        Event::WantConfirmed(_) => wants::confirmed(app),
+        Event::WantConfirmed(_) => wants::confirmed(app, at),
         Event::WantMissing(missing) => wants::missing(app, at, missing),
+        Event::WantRefused(_) => wants::refused(app),
         Event::VerdictReached(reached) => wants::verdict(app, at, reached),
         Event::PodEnded(ended) => pods::end_recorded(app, at, ended),
         Event::AlarmRaised(alarm) => {
@@ -68,7 +69,6 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::IncarnationStopped(_)
         | Event::ClockStepped(_)
         | Event::WatchLost(_)
-        | Event::WantRefused(_)
         | Event::ApiCalled(_)
         | Event::StepExplained(_)
         | Event::TailText(_)

@@ -108,7 +108,7 @@ pub(super) fn settled(app: &mut App, at: At, settled: &StepSettled) {
     }
     let hindered = hindrance(settled.outcome);
     match hindered {
-        Some(what) => hinder(host, at, what),
+        Some(what) => hinder(host, at, what, &flight),
         None => host.hindrance = None,
     }
     match (&flight.step, settled.outcome) {
@@ -211,9 +211,10 @@ fn hindrance(outcome: Outcome) -> Option<Hindered> {
     }
 }
 
-fn hinder(host: &mut Host, at: At, what: Hindered) {
+fn hinder(host: &mut Host, at: At, what: Hindered, flight: &Flight) {
     let times = host.hindrance.map_or(1, |before| before.times.saturating_add(1));
-    host.hindrance = Some(Hindrance { seq: at.seq, what, times, since_us: at.time_us });
+    let first_us = host.hindrance.map_or(flight.issued_us, |before| before.first_us);
+    host.hindrance = Some(Hindrance { seq: at.seq, what, times, first_us, since_us: at.time_us });
 }
 
 /// A step that was certainly not carried out, or whose repetition is harmless: the plan may decide it again.

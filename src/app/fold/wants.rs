@@ -31,6 +31,7 @@ pub(super) fn seen(app: &mut App, at: At, want: &WantSeen) {
         registered: want.registered,
         failed: want.failed,
         live_host,
+        answered_us: at.time_us,
     });
 }
 
@@ -59,10 +60,13 @@ fn is_visible(verdict: Verdict, is_live: bool, is_failed: bool) -> bool {
     }
 }
 
-/// The first good answer of an incarnation named the app as before.
-pub(super) fn confirmed(app: &mut App) {
+/// A good answer named the app as before: the first of an incarnation, or one that was waited for.
+pub(super) fn confirmed(app: &mut App, at: At) {
     app.confirmed = true;
     app.missing = Missing::default();
+    if let Some(want) = &mut app.want {
+        want.answered_us = at.time_us;
+    }
 }
 
 /// A counted answer did not name it.
@@ -71,7 +75,13 @@ pub(super) fn missing(app: &mut App, at: At, missing: &WantMissing) {
     let before = app.missing;
     let any_mass = before.any_mass || missing.mass;
     let before_mass = before.before_mass.saturating_add(u32::from(!any_mass));
-    app.missing = Missing { in_row: before.in_row.saturating_add(1), before_mass, any_mass, seq: at.seq };
+    app.missing = Missing { in_row: before.in_row.saturating_add(1), before_mass, any_mass, ended: before.ended, seq: at.seq };
+}
+
+/// A want that could not be believed names the app all the same: a row of absences ends, and what it withdrew stays withdrawn.
+pub(super) fn refused(app: &mut App) {
+    let Missing { in_row, before_mass, ended, seq, .. } = app.missing;
+    app.missing = Missing { ended: (ended.0.max(in_row), ended.1.max(before_mass)), seq, ..Missing::default() };
 }
 
 /// A verdict: a host has one, and a failed one replaces a live one.

@@ -6,11 +6,12 @@ use super::ends::refused_for_good;
 use super::{Planner, after};
 use crate::app::state::{End, Hindered, Host};
 use crate::events::kinds::pod::{PodSeen, Scheduling};
+use crate::events::kinds::step::Step;
 use crate::events::kinds::verdict::{AlarmCleared, AlarmRaised, Verdict};
 use crate::events::record::Event;
 use crate::ids::{HostName, Seq, Word};
 
-/// Something outside keeps the app from running: quota, a webhook, no node, too many revivals.
+/// Something outside keeps the app from running: quota, a webhook, no node, too many revivals, a step that nobody answers.
 const WAITING: &str = "waiting";
 /// A host that went live cannot come back.
 const LIVE_NOT_BACK: &str = "live_not_back";
@@ -59,6 +60,11 @@ impl Planner<'_> {
             let name = if refused_for_good(host).is_none() { Some(WAITING) } else { live.then_some(LIVE_NOT_BACK) };
             alarms.extend(name.map(|name| (name, hindrance.seq)));
         }
+        if let Some((since_us, cause)) = unanswered_since(host)
+            && self.over(since_us, self.settings.waiting_us)
+        {
+            alarms.push((WAITING, cause));
+        }
         if let Some(pod) = &host.pod {
             let unschedulable = |view: &PodSeen| view.scheduling == Scheduling::Unschedulable && !view.deleting;
             if pod.view.as_ref().is_some_and(unschedulable) {
@@ -88,4 +94,15 @@ impl Planner<'_> {
         }
         alarms
     }
+}
+
+/// Since when a step of the host is unsent or unanswered, over all its tries, and the record that says so. What only reads keeps
+/// nothing waiting, and is forgotten when there is something to do.
+fn unanswered_since(host: &Host) -> Option<(i64, Seq)> {
+    let hindered = host.hindrance.filter(|hindrance| matches!(hindrance.what, Hindered::Unsent | Hindered::Unanswered));
+    let hindered = hindered.map(|hindrance| (hindrance.first_us, hindrance.seq));
+    let is_read = |step: &Step| matches!(step, Step::ReadPod { .. } | Step::ReadSecret { .. });
+    let flying =
+        host.flights.iter().filter(|(_, flight)| !flight.withheld && !is_read(&flight.step)).map(|(seq, flight)| (flight.issued_us, *seq));
+    hindered.into_iter().chain(flying).min()
 }

@@ -8,7 +8,7 @@ use crate::app::state::{Host, Pod, Work};
 use crate::app::table::{self, HostRow, Life, Move, Wanted, What, Why};
 use crate::events::kinds::pod::Phase;
 use crate::events::kinds::step::{Purpose, Step};
-use crate::events::kinds::verdict::{EndCause, FailedWhy, Stage, Verdict, VerdictReached};
+use crate::events::kinds::verdict::{EndCause, FailedWhy, Verdict, VerdictReached};
 use crate::events::record::Event;
 use crate::ids::{HostName, Seq, Uid, Word};
 
@@ -41,6 +41,7 @@ impl Planner<'_> {
         Wanted {
             host: name.clone(),
             registered: want.is_some_and(|want| want.registered),
+            answered_us: want.map_or(self.now_us, |want| want.answered_us),
             failed: failed || host.is_some_and(Host::has_failed) || self.condemned.as_ref() == Some(name),
             live_verdict: host.is_some_and(Host::says_live),
             live_host: want.and_then(|want| want.live_host.clone()),
@@ -75,7 +76,7 @@ impl Planner<'_> {
         Some(HostRow {
             name: name.clone(),
             life,
-            registering_since_us: host.pod.as_ref().filter(|pod| pod.stage == Stage::Register && pod.runs()).map(|pod| pod.stage_since_us),
+            registering_since_us: host.registering_since_us(),
             exits_us: recorded.chain(recording.map(|end| end.at_us)).collect(),
             // A pod that is to be replaced is as good as being deleted: it never goes live.
             deleting: host

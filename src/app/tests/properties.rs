@@ -37,6 +37,7 @@ fn line() -> impl Strategy<Value = String> {
         3 => Just("listed".to_owned()),
         6 => (host.clone(), live, flags).prop_map(|(host, live, flags)| format!("want r{} {host}{live}{flags}", &host[5..])),
         1 => Just("confirm".to_owned()),
+        1 => Just("refused".to_owned()),
         2 => prop_oneof![Just("missing".to_owned()), Just("missing mass".to_owned())],
         8 => (host.clone(), state, detail).prop_map(|(host, state, detail)| format!("seen {host} {state}{detail}")),
         3 => (host.clone(), how).prop_map(|(host, how)| format!("gone {host} {how}")),

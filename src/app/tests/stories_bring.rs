@@ -115,7 +115,7 @@ settle DeletePod revoked
             > want r1 bot-r1 live=bot-r2
               revoke 10 (stop.wanted_again)
             > settle DeletePod revoked
-            wake in 120s
+            wake in 30s
         "#]],
     );
 }
@@ -148,6 +148,7 @@ gone bot-r1 deleted
             > gone bot-r1 deleted
               ended bot-r1 uid-1 DeletedByUs
               PutSecret bot-r1 r1 (Start, wanted.absent)
+            wake in 30s
         "#]],
     );
 }
@@ -172,6 +173,7 @@ settle PutSecret revoked
               revoke 6 (stop.not_kept)
             > settle PutSecret revoked
               ReadSecret bot-r2 (Stop, clean.secret)
+            wake in 30s
         "#]],
     );
 }
@@ -199,6 +201,7 @@ seen bot-r1 installing
             > settle CreatePod done
               DeletePod bot-r1 uid-1 grace=45 (Stop, stop.not_kept)
             > seen bot-r1 installing
+            wake in 30s
         "#]],
     );
 }

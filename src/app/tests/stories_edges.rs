@@ -22,10 +22,12 @@ settle DeleteSecret done
               PutSecret bot-r1 r1 (Start, wanted.absent)
             > settle PutSecret unknown + missing + missing
             > tick 60s
+              alarm waiting
             > tick 1us
               ReadSecret bot-r1 (Stop, clean.secret)
             > settle ReadSecret done
               DeleteSecret bot-r1 (Stop, clean.secret)
+              clear waiting
             > settle DeleteSecret done
         "#]],
     );
@@ -49,7 +51,9 @@ settle ReadSecret gone
             > want r1 bot-r1
               PutSecret bot-r1 r1 (Start, wanted.absent)
             > tick 10m
+              alarm waiting
             > start + nosecret bot-r1 + listed
+              clear waiting
             > missing + missing
             > tick 60s
             > tick 1us
@@ -194,6 +198,7 @@ want r1 bot-r1 failed
             > want r1 bot-r1
             > want r1 bot-r1 failed
               revoke 5 (stop.not_kept)
+            wake in 30s
         "#]],
     );
 }
@@ -222,6 +227,7 @@ settle DeletePod unknown
               DeletePod bot-r1 uid-1 grace=0 forced (Revive { counted: false }, force.node_not_ready)
             > settle DeletePod unknown
               DeletePod bot-r1 uid-1 grace=0 forced (Revive { counted: false }, force.node_not_ready)
+            wake in 30s
         "#]],
     );
 }

@@ -53,7 +53,9 @@ settle PutSecret done
 settle CreatePod done
 seen bot-r1 running
 tick 120s
+confirm
 tick 1us
+confirm
 tail bot-r1
 settle DeletePod done
         ",
@@ -66,7 +68,9 @@ settle DeletePod done
             > settle CreatePod done
             > seen bot-r1 running
             > tick 120s
+            > confirm
             > tick 1us
+            > confirm
               tail? bot-r1 app
             > tail bot-r1
               verdict bot-r1 Failed(NeverRegistered) (wanted.never_registered)
@@ -338,6 +342,7 @@ settle PutSecret done
               PutSecret bot-r1 r1 present-will-do (Revive { counted: false }, former.no_fault)
             > settle PutSecret done
               CreatePod bot-r1 r1 (Revive { counted: false }, bring.revive)
+            wake in 30s
         "#]],
     );
 }

@@ -25,6 +25,7 @@ confirm
             > confirm
               tail? bot-r0 app
               DeletePod bot-r0 uid-3 grace=45 (Stop, stop.not_kept)
+            wake in 30s
         "#]],
     );
 }
@@ -156,6 +157,7 @@ settle DeletePod unknown
               DeletePod bot-r2 uid-2 grace=45 (Stop, stop.not_kept)
             > settle DeletePod unknown
               DeletePod bot-r2 uid-2 grace=45 (Stop, stop.not_kept)
+            wake in 30s
         "#]],
     );
 }

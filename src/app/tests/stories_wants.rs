@@ -53,6 +53,63 @@ missing
 }
 
 #[test]
+fn a_refused_want_ends_a_row_of_absences() {
+    check(
+        "
+start + listed
+want r1 bot-r1 live=bot-r1 registered + seen bot-r1 running
+missing
+refused
+missing
+refused
+want r1 bot-r1 live=bot-r1 registered
+missing
+        ",
+        &expect![[r#"
+            > start + listed
+            > want r1 bot-r1 live=bot-r1 registered + seen bot-r1 running
+            > missing
+            > refused
+            > missing
+            > refused
+            > want r1 bot-r1 live=bot-r1 registered
+            > missing
+        "#]],
+    );
+}
+
+#[test]
+fn a_refused_want_brings_nothing_back_that_is_withdrawn() {
+    check(
+        "
+start + listed
+want r1 bot-r1 live=bot-r1 registered + seen bot-r1 exited:1 + missing + missing
+tail bot-r1
+refused
+settle DeletePod done
+gone bot-r1 deleted
+settle ReadSecret gone
+want r1 bot-r1 live=bot-r1
+        ",
+        &expect![[r#"
+            > start + listed
+            > want r1 bot-r1 live=bot-r1 registered + seen bot-r1 exited:1 + missing + missing
+              ended bot-r1 uid-1 AppExit counted
+              tail? bot-r1 app ended
+            > tail bot-r1
+              DeletePod bot-r1 uid-1 grace=0 (Stop, stop.withdrawn)
+            > refused
+            > settle DeletePod done
+            > gone bot-r1 deleted
+              ReadSecret bot-r1 (Stop, clean.secret)
+            > settle ReadSecret gone
+            > want r1 bot-r1 live=bot-r1
+              PutSecret bot-r1 r1 (Start, wanted.absent)
+        "#]],
+    );
+}
+
+#[test]
 fn an_answer_that_misses_most_apps_needs_five() {
     check(
         "

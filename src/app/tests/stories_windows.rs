@@ -204,6 +204,7 @@ tick 120s
               PutSecret bot-r1 r1 (Start, wanted.absent)
             > seen bot-r1 running started=-1h
             > tick 120s
+              alarm waiting
             wake in 0s
         "#]],
     );

@@ -1,7 +1,7 @@
 //! The mini-language: one line a fact, the expectation is what was decided. Each story is also replayed from every cut,
 //! verified, and planned twice, without being asked.
 //!
-//! Lines: `start [idle]`, `listed`, `want R HOST [live=H] [registered] [failed]`, `confirm`, `missing [mass]`,
+//! Lines: `start [idle]`, `listed`, `want R HOST [live=H] [registered] [failed]`, `confirm`, `refused`, `missing [mass]`,
 //! `seen HOST STATE [node=N] [deleting] [by=DISRUPTION] [restarts=N] [started=-1h]
 //! [foreign]`, `gone HOST deleted|absent`,
 //! `other HOST` (the next outcome shows another pod than the known one), `settle STEP OUTCOME`, `tail HOST`, `node N ready|lost|gone`, `retry HOST`, `stop`, `freeze`, `withheld`, `thaw`, `tick SPAN`.
@@ -23,7 +23,7 @@ use crate::events::kinds::pod::{
 };
 use crate::events::kinds::step::{ObjectSeen, Outcome, Refusal, Step, StepIssued, StepSettled, StepWithheld};
 use crate::events::kinds::tail::TailKept;
-use crate::events::kinds::want::{WantConfirmed, WantMissing, WantSeen};
+use crate::events::kinds::want::{WantConfirmed, WantFault, WantMissing, WantRefused, WantSeen};
 use crate::events::record::{Draft, Event, Header, Reaction, Record};
 use crate::ids::{AppId, HostName, LogId, PackageDigest, RecordId, Seq, Subject, Uid, Word};
 
@@ -99,6 +99,7 @@ impl Story {
             ["listed"] => vec![Event::Listed(Listed { resource_version: self.next_version(), pods: 0 })],
             ["want", release, host, rest @ ..] => vec![Event::WantSeen(want(release, host, rest))],
             ["confirm"] => vec![Event::WantConfirmed(WantConfirmed { answer: 1 })],
+            ["refused"] => vec![Event::WantRefused(WantRefused { answer: 1, fault: WantFault::BadDigest, host: None })],
             ["missing", rest @ ..] => vec![Event::WantMissing(WantMissing { answer: 1, mass: rest.contains(&"mass") })],
             ["seen", host, state, rest @ ..] => vec![Event::PodSeen(self.pod(host, state, rest))],
             ["other", _] => {

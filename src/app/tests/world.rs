@@ -155,7 +155,7 @@ impl World {
 
     /// One exchange with the gateway: what is owed is believed, and its answer is told when it is news.
     pub(super) fn beat(&mut self) -> bool {
-        if let Some((host, held)) = owed(&self.story.app).map(|(host, held)| (host.clone(), held.verdict)) {
+        if let Some((host, held)) = owed(&self.story.app, self.is_listed()).map(|(host, held)| (host.clone(), held.verdict)) {
             match held {
                 Verdict::Live => self.gateway.live = Some(host),
                 Verdict::Failed(_) => {
@@ -180,10 +180,11 @@ impl World {
                     && known.failed == want.failed
                     && known.live_host == want.live_host
             });
-        if same && app.confirmed && !self.starting {
+        let waits = app.awaits_answer_after_us(self.story.settings.register_us, self.story.now_us).is_some();
+        if same && app.confirmed && !self.starting && !waits {
             return false;
         }
-        let confirms = same && (self.starting || !app.confirmed);
+        let confirms = same && (self.starting || !app.confirmed || waits);
         self.react(vec![if confirms { Event::WantConfirmed(WantConfirmed { answer: 1 }) } else { Event::WantSeen(want) }]);
         true
     }

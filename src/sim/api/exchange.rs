@@ -64,7 +64,7 @@ impl ClusterApi {
                 return canned_response(&silent, &audit_id);
             }
             Some(Action::CutBody) => shape = cut_off,
-            Some(Action::Delay(_) | Action::DropAfter | Action::HangAfter) | None => {}
+            Some(Action::Delay(_) | Action::DropAfter | Action::HangAfter | Action::DelayAfter(_)) | None => {}
         }
         let (accept, media_type) = (text("accept"), text("content-type"));
         let result = inner.dispatch(user, &call, &accept, &media_type, request.body());
@@ -75,6 +75,10 @@ impl ClusterApi {
         match met.action {
             Some(Action::DropAfter) => Err(reset()),
             Some(Action::HangAfter) => std::future::pending().await,
+            Some(Action::DelayAfter(delay)) => {
+                pause(delay).await;
+                response(result, &audit_id, shape)
+            }
             _ => response(result, &audit_id, shape),
         }
     }

@@ -25,6 +25,8 @@ pub enum Action {
     HangBefore,
     /// The request is done and no answer ever comes.
     HangAfter,
+    /// The request is done, and its answer takes this much longer.
+    DelayAfter(Duration),
     /// A watch: headers, then silence for ever.
     Mute,
 }
@@ -39,6 +41,7 @@ impl Action {
             Self::CutBody => "cut_body",
             Self::HangBefore => "hang_before",
             Self::HangAfter => "hang_after",
+            Self::DelayAfter(_) => "delay_after",
             Self::Mute => "mute",
         }
     }
