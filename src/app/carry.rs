@@ -44,7 +44,7 @@ macro_rules! as_it_is {
         }
     )* };
 }
-as_it_is!(bool, u32, u64, i32, i64, Seq, HostName, PackageDigest, Uid, Word);
+as_it_is!(bool, u32, u64, i32, i64, (u32, u32), Seq, HostName, PackageDigest, Uid, Word);
 as_it_is!(Disruption, NodeReady, PodSeen, Purpose, Step, EndCause, Stage, Verdict);
 
 impl<T: Carry> Carry for Option<T> {
@@ -97,8 +97,8 @@ by_field! {
     App = CarriedApp {
         incarnation, acts, frozen, listed, confirmed, want, missing, stop_asked, hosts, nodes, alarms, quarantined
     }
-    Want = CarriedWant { seq, release, sha256, host, registered, failed, live_host }
-    Missing = CarriedMissing { in_row, before_mass, any_mass, seq }
+    Want = CarriedWant { seq, release, sha256, host, registered, failed, live_host, answered_us }
+    Missing = CarriedMissing { in_row, before_mass, any_mass, ended, seq }
     Host = CarriedHost {
         release, sha256, pod, gone, work, moved, secret_put, secret, flights, unrecorded, exits, no_fault_us, verdict, retried,
         hindrance, not_back, doubt_since_us, secret_doubt_since_us, gone_uids, tails
@@ -111,7 +111,7 @@ by_field! {
     Exit = CarriedExit { at_us, uid, container, restart }
     Flight = CarriedFlight { step, purpose, incarnation, issued_us, revoking, withheld }
     HeldVerdict = CarriedVerdict { seq, verdict, uid, shown }
-    Hindrance = CarriedHindrance { seq, what, times, since_us }
+    Hindrance = CarriedHindrance { seq, what, times, first_us, since_us }
     Tail = CarriedTail { incarnation, settled, kept }
 }
 

@@ -41,6 +41,7 @@ pub struct CarriedWant {
     pub registered: bool,
     pub failed: bool,
     pub live_host: Option<HostName>,
+    pub answered_us: i64,
 }
 
 /// Counted answers without it.
@@ -49,6 +50,7 @@ pub struct CarriedMissing {
     pub in_row: u32,
     pub before_mass: u32,
     pub any_mass: bool,
+    pub ended: (u32, u32),
     pub seq: Seq,
 }
 
@@ -171,6 +173,7 @@ pub struct CarriedHindrance {
     pub seq: Seq,
     pub what: CarriedHindered,
     pub times: u32,
+    pub first_us: i64,
     pub since_us: i64,
 }
 
