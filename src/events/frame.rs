@@ -98,12 +98,23 @@ pub fn write(header: &Header, subject: &str, following: u16, salt: &[u8; SALT], 
     let start = out.len();
     out.extend_from_slice(&[0, 0, 0, 0, FORM_WHOLE]);
     let header_at = out.len();
+    write_header(header, subject, following, payload.len(), out);
+    let leaf = tree::leaf(&out[header_at..], &tree::body_digest(salt, payload));
+    out.extend_from_slice(salt);
+    out.extend_from_slice(payload);
+    seal(out, start);
+    leaf
+}
+
+/// Appends the header alone, for a payload of that length.
+pub fn write_header(header: &Header, subject: &str, following: u16, payload: usize, out: &mut Vec<u8>) {
+    let header_at = out.len();
     out.extend_from_slice(&[RECORD_VERSION, BINCODE_2_STANDARD]);
     let subject_length = u16::try_from(subject.len()).expect("a subject of at most SUBJECT_MAX bytes");
     for field in [header.kind, header.kind_version, header.rules, subject_length, following] {
         out.extend_from_slice(&field.to_le_bytes());
     }
-    let payload_length = u32::try_from(payload.len()).expect("a payload of at most PAYLOAD_MAX bytes");
+    let payload_length = u32::try_from(payload).expect("a payload of at most PAYLOAD_MAX bytes");
     out.extend_from_slice(&payload_length.to_le_bytes());
     out.extend_from_slice(&header.seq.0.to_le_bytes());
     out.extend_from_slice(&header.subject_seq.to_le_bytes());
@@ -113,11 +124,6 @@ pub fn write(header: &Header, subject: &str, following: u16, salt: &[u8; SALT], 
     }
     debug_assert_eq!(out.len() - header_at, HEADER_FIXED, "the fixed part");
     out.extend_from_slice(subject.as_bytes());
-    let leaf = tree::leaf(&out[header_at..], &tree::body_digest(salt, payload));
-    out.extend_from_slice(salt);
-    out.extend_from_slice(payload);
-    seal(out, start);
-    leaf
 }
 
 /// The same record with its salt and payload replaced by their digest: its leaf stays what it was.

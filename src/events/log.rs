@@ -196,6 +196,8 @@ pub struct StoredSize {
     pub blocks: u64,
     /// Records.
     pub records: u64,
+    /// fdatasync calls of our own since it was opened: one a commit, and now and then one for a ceiling.
+    pub syncs: u64,
 }
 
 /// How far a log is: what the Lease carries and what a checkpoint signs.

@@ -6,7 +6,6 @@ use super::block::{Block, BlockError};
 use super::codec::{self, BINCODE_2_STANDARD, CodecError};
 use super::frame::{Frame, FrameBody, FrameError};
 use super::record::{Event, Header, Kind};
-use super::tree::Hash;
 use crate::ids::{LogId, RecordId, Seq};
 
 /// One record as it is stored.
@@ -22,8 +21,6 @@ pub struct StoredRecord {
     pub following: u16,
     /// What.
     pub body: Body,
-    /// Its leaf.
-    pub leaf: Hash,
 }
 
 impl StoredRecord {
@@ -127,7 +124,7 @@ fn stored(log: LogId, position: u64, seq: Seq, frame: &Frame<'_>) -> Result<Stor
             None => Body::Opaque(payload.to_vec()),
         },
     };
-    Ok(StoredRecord { log, position, header, following: frame.following(), body, leaf: frame.leaf() })
+    Ok(StoredRecord { log, position, header, following: frame.following(), body })
 }
 
 /// The event, or `None` when a newer build wrote it.
