@@ -187,9 +187,8 @@ impl Assembly<'_> {
             self.end_block();
         }
         let at = &self.at;
-        self.block.get_or_insert_with(|| {
-            BlockWriter::new(BlockHead { log: at.log, first: at.next, previous: at.last, before: at.tree.head() })
-        })
+        self.block
+            .get_or_insert_with(|| BlockWriter::new(BlockHead { log: at.log, first: at.next, previous: at.last, before: at.tree.head() }))
     }
 
     fn end_block(&mut self) {

@@ -254,18 +254,24 @@ impl<'a> Frame<'a> {
     /// The header as a struct; `None` when its subject is of a kind that this build does not know.
     #[must_use]
     pub fn decoded(&self) -> Option<Header> {
-        Some(Header {
+        Subject::parse(self.subject).ok().map(|subject| self.decoded_about(subject))
+    }
+
+    /// The same, for a caller that knows the subject already.
+    #[must_use]
+    pub fn decoded_about(&self, subject: Subject) -> Header {
+        Header {
             kind: self.kind(),
             kind_version: self.kind_version(),
             rules: u16_at(self.header, 6),
             seq: self.seq(),
-            subject: Subject::parse(self.subject).ok()?,
+            subject,
             subject_seq: self.subject_seq(),
             time_us: self.time_us(),
             reaction: self.reaction(),
             cause: self.cause(),
             settings: self.settings(),
-        })
+        }
     }
 
     /// SHA-256 of salt and payload, whether they are there or not.

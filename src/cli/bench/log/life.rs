@@ -50,8 +50,7 @@ impl Life {
 
     /// Takes the numbers that the records were given, where they were not known before.
     pub(super) fn appended(&mut self, records: &[Record]) {
-        let steps = records.iter().filter(|record| matches!(record.event, Event::StepIssued(_)));
-        if let Some(last) = steps.last() {
+        if let Some(last) = records.iter().rfind(|record| matches!(record.event, Event::StepIssued(_))) {
             self.issued = last.header.seq;
         }
     }
@@ -146,7 +145,11 @@ impl Life {
         let runs = at > 7;
         let ready = at > 8;
         let state = |runs: bool| {
-            if runs { ContainerState::Running { started_us: self.us() } } else { ContainerState::Waiting { reason: Word::new("PodInitializing") } }
+            if runs {
+                ContainerState::Running { started_us: self.us() }
+            } else {
+                ContainerState::Waiting { reason: Word::new("PodInitializing") }
+            }
         };
         let container = |runs| Container { state: state(runs), restarts: 0, last_end: None };
         Event::PodSeen(PodSeen {

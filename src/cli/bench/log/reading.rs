@@ -25,6 +25,9 @@ use crate::run::serve::ServeError;
 /// Payloads that are held in memory to be decoded again and again: more than any cache of a processor core.
 const SAMPLE: usize = 50_000;
 
+/// Passes of everything that is read; the fastest counts, because whatever else the machine does only makes one slower.
+const PASSES: usize = 3;
+
 /// What reading showed.
 pub(super) struct Reading {
     pub(super) records: u64,
@@ -47,22 +50,28 @@ impl Reading {
         let reader = log.reader();
 
         let peak = PeakMemory::begin();
-        let begun = clock::now();
-        let recovered = recover(&*reader).map_err(|error| CliError::refused(error.to_string(), "report it"))?;
-        let records_per_s = per_s(recovered.records, begun);
+        let (mut records, mut records_per_s, mut verify_records_per_s) = (0, 0.0_f64, 0.0_f64);
+        for _ in 0..PASSES {
+            let begun = clock::now();
+            let recovered = recover(&*reader).map_err(|error| CliError::refused(error.to_string(), "report it"))?;
+            records = recovered.records;
+            records_per_s = records_per_s.max(per_s(records, begun));
+        }
         let rss_mb = peak.and_then(|peak| peak.bytes()).map(|bytes| bytes as f64 / 1e6);
-        let records = recovered.records;
-        drop(recovered);
-
-        let begun = clock::now();
-        let report = check(&*reader).map_err(|error| CliError::refused(error.to_string(), "look at the disk"))?;
-        let verify_records_per_s = per_s(report.records, begun);
-        if let Some(difference) = report.difference {
-            return Err(CliError::refused(difference.to_string(), "look at the disk, and report it"));
+        for _ in 0..PASSES {
+            let begun = clock::now();
+            let report = check(&*reader).map_err(|error| CliError::refused(error.to_string(), "look at the disk"))?;
+            verify_records_per_s = verify_records_per_s.max(per_s(report.records, begun));
+            if let Some(difference) = report.difference {
+                return Err(CliError::refused(difference.to_string(), "look at the disk, and report it"));
+            }
         }
 
         let sample = Sample::take(&reader)?;
-        let plain_decode_records_per_s = sample.decode(records)?;
+        let mut plain_decode_records_per_s = 0.0_f64;
+        for _ in 0..PASSES {
+            plain_decode_records_per_s = plain_decode_records_per_s.max(sample.decode(records)?);
+        }
         let stored = reader.stored();
         let replay = Replay { records_per_s, plain_decode_records_per_s, ratio: records_per_s / plain_decode_records_per_s.max(1e-9) };
         drop(reader);
