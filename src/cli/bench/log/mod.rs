@@ -124,7 +124,38 @@ fn not_appended(error: &dyn std::error::Error) -> CliError {
 
 #[cfg(test)]
 mod tests {
+    use super::life::Life;
     use super::*;
+    use crate::app::react::committed_safely;
+    use crate::app::rules::Rules;
+    use crate::app::state::App;
+    use crate::events::record::{Header, Record};
+    use crate::ids::Seq;
+
+    #[test]
+    fn what_is_appended_folds_and_the_state_does_not_grow() {
+        let reaction = Life::new(7).and_then(|mut life| life.reaction(13 * 200, Seq(1), 1_000)).expect("names");
+        let mut app = App::default();
+        for (seq, draft) in (1..).map(Seq).zip(reaction.drafts) {
+            let kind = draft.event.kind();
+            let header = Header {
+                kind: kind.number(),
+                kind_version: kind.version(),
+                rules: reaction.rules,
+                seq,
+                subject: reaction.subject.clone(),
+                subject_seq: seq.0,
+                time_us: reaction.time_us,
+                reaction: Seq(1),
+                cause: draft.cause.resolved(Seq(1)),
+                settings: reaction.settings,
+            };
+            assert!(committed_safely(&mut app, Rules::CURRENT, &[Record { header, event: draft.event }]));
+        }
+        let host = app.hosts.values().next().expect("one host");
+        assert_eq!((app.hosts.len(), host.flights.len(), host.unrecorded.len()), (1, 0, 0));
+        assert!(!host.gone_uids.is_empty() && host.pod.is_none(), "each life had its pod");
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_tiny_amount_comes_to_its_end() {
