@@ -126,13 +126,18 @@ impl Entropy {
     pub fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut pool = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut out = [0; N];
-        for byte in &mut out {
-            *byte = loop {
-                match pool.bytes.pop() {
-                    Some(byte) => break byte,
-                    None => pool.refill(),
-                }
-            };
+        let mut filled = 0;
+        while filled < N {
+            if pool.bytes.is_empty() {
+                pool.refill();
+            }
+            // From the end: what is given once is gone from the pool.
+            let taken = pool.bytes.len().min(N - filled);
+            let rest = pool.bytes.len() - taken;
+            out[filled..filled + taken].copy_from_slice(&pool.bytes[rest..]);
+            out[filled..filled + taken].reverse();
+            pool.bytes.truncate(rest);
+            filled += taken;
         }
         out
     }

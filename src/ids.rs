@@ -117,16 +117,20 @@ impl fmt::Display for AppId {
 
 /// One pod of one release of an app, by the gateway's name for it; it is the pod's name too. RFC 1123 without dots, at most
 /// 249 characters, so that `<host>-env` is still a valid Secret name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct HostName(String);
 
 impl HostName {
     /// # Errors
     /// When it is no such name.
     pub fn new(text: &str) -> Result<Self, BadName> {
+        Self::check(text).map(|()| Self(text.to_owned()))
+    }
+
+    fn check(text: &str) -> Result<(), BadName> {
         if is_dns_label(text, 249) {
-            Ok(Self(text.to_owned()))
+            Ok(())
         } else {
             Err(bad("host", text, "1 to 249 of a-z, 0-9 and -, with a letter or digit at both ends"))
         }
@@ -311,16 +315,20 @@ impl fmt::Display for Subject {
 }
 
 /// The uid that the API server gave an object: at most 64 visible ASCII characters.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Uid(String);
 
 impl Uid {
     /// # Errors
     /// When it is empty, too long, or not visible ASCII.
     pub fn new(text: &str) -> Result<Self, BadName> {
+        Self::check(text).map(|()| Self(text.to_owned()))
+    }
+
+    fn check(text: &str) -> Result<(), BadName> {
         if (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
-            Ok(Self(text.to_owned()))
+            Ok(())
         } else {
             Err(bad("uid", text, "1 to 64 visible ASCII characters"))
         }
@@ -341,16 +349,19 @@ impl fmt::Display for Uid {
 
 /// A short technical word from outside: a Kubernetes reason, a node's or container's name. At most 253 of letters, digits and
 /// `.`, `-`, `_`; what does not fit becomes the empty word, because a reason that nobody can read must not stop a stream.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize)]
+#[serde(from = "String")]
 pub struct Word(String);
 
 impl Word {
     /// The word, or the empty one.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        let fits = text.len() <= 253 && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
-        Self(if fits { text.to_owned() } else { String::new() })
+        Self(if Self::fits(text) { text.to_owned() } else { String::new() })
+    }
+
+    fn fits(text: &str) -> bool {
+        text.len() <= 253 && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
     }
 
     /// The word as a string.
@@ -374,23 +385,29 @@ impl fmt::Display for Word {
 
 impl From<String> for Word {
     fn from(text: String) -> Self {
-        Self::new(&text)
+        Self(if Self::fits(&text) { text } else { String::new() })
     }
 }
 
-impl From<Word> for String {
-    fn from(word: Word) -> Self {
-        word.0
-    }
-}
-
-macro_rules! stored_as_string {
+macro_rules! checked_when_read {
     ($($name:ident),*) => {$(
         impl TryFrom<String> for $name {
             type Error = BadName;
 
             fn try_from(text: String) -> Result<Self, BadName> {
-                Self::new(&text)
+                Self::check(&text).map(|()| Self(text))
+            }
+        }
+    )*};
+}
+checked_when_read!(HostName, Uid);
+
+// Written from where it is and read into where it stays: a payload has several names, and a replay millions of payloads.
+macro_rules! stored_as_string {
+    ($($name:ident),*) => {$(
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 
@@ -401,7 +418,7 @@ macro_rules! stored_as_string {
         }
     )*};
 }
-stored_as_string!(HostName, Uid);
+stored_as_string!(HostName, Uid, Word);
 
 /// Bytes as lower-case hex.
 #[must_use]

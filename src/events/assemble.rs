@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::block::{BlockHead, BlockWriter};
 use super::codec;
 use super::frame;
-use super::index::Index;
+use super::index::{Added, Index};
 use super::log::{AppendError, Refused};
 use super::record::{Header, Reaction, Record};
 use super::store::Batch;
@@ -39,12 +39,9 @@ pub(super) struct Commit {
     pub(super) records: Vec<Vec<Record>>,
     /// Where the record after it goes.
     pub(super) after: Position,
-    /// For each reaction its subject and time, and for each of its records the subject seq and the block.
-    pub(super) indexed: Vec<Indexed>,
+    /// What of each subject is in it.
+    pub(super) added: BTreeMap<String, Added>,
 }
-
-/// A reaction's subject and time, and for each of its records the subject seq and the block.
-pub(super) type Indexed = (String, i64, Vec<(u64, Seq)>);
 
 /// Makes the blocks of one commit.
 ///
@@ -59,17 +56,22 @@ pub(super) fn assemble(
     let mut assembly = Assembly {
         at: position.clone(),
         index,
-        subjects: BTreeMap::new(),
         block: None,
         batch: Vec::new(),
         batch_bytes: 0,
-        commit: Commit { batches: Vec::new(), records: Vec::new(), after: position.clone(), indexed: Vec::new() },
+        commit: Commit {
+            batches: Vec::new(),
+            records: Vec::with_capacity(reactions.len()),
+            after: position.clone(),
+            added: BTreeMap::new(),
+        },
     };
+    let mut payloads = Payloads::default();
     for (number, reaction) in reactions.iter().enumerate() {
         let refused = |why| AppendError::Refused { reaction: number, why };
         let subject = text_of(&reaction.subject).ok_or_else(|| refused(Refused::Subject))?;
-        let payloads = payloads(reaction, &subject).map_err(refused)?;
-        assembly.add(reaction, &subject, &payloads, salt).map_err(refused)?;
+        let bytes = payloads.encode(reaction, subject.len()).map_err(refused)?;
+        assembly.add(reaction, subject, (&payloads, bytes), salt).map_err(refused)?;
     }
     assembly.end_batch();
     assembly.commit.after = assembly.at;
@@ -82,26 +84,41 @@ fn text_of(subject: &Subject) -> Option<String> {
     (text.len() <= frame::SUBJECT_MAX && Subject::parse(&text).as_ref() == Ok(subject)).then_some(text)
 }
 
-fn payloads(reaction: &Reaction, subject: &str) -> Result<Vec<Vec<u8>>, Refused> {
-    let records = reaction.drafts.len();
-    let mut bytes = 0;
-    let mut payloads = Vec::with_capacity(records);
-    for (number, draft) in reaction.drafts.iter().enumerate() {
-        let payload = codec::encode(&draft.event).map_err(|error| Refused::Payload(number, error))?;
-        bytes += frame::length(subject.len(), payload.len());
-        payloads.push(payload);
-        if bytes > BATCH_MAX || records > RECORDS_MAX {
-            return Err(Refused::TooLarge { bytes, records, max: BATCH_MAX });
+/// A reaction's payloads, one behind the other: one allocation for a whole commit.
+#[derive(Default)]
+struct Payloads {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Payloads {
+    /// Encodes the payloads of a reaction in the place of those before, and says how long its frames will be.
+    fn encode(&mut self, reaction: &Reaction, subject: usize) -> Result<usize, Refused> {
+        self.bytes.clear();
+        self.ends.clear();
+        let records = reaction.drafts.len();
+        let mut bytes = 0;
+        for (number, draft) in reaction.drafts.iter().enumerate() {
+            let start = self.bytes.len();
+            codec::encode_into(&draft.event, &mut self.bytes).map_err(|error| Refused::Payload(number, error))?;
+            self.ends.push(self.bytes.len());
+            bytes += frame::length(subject, self.bytes.len() - start);
+            if bytes > BATCH_MAX || records > RECORDS_MAX {
+                return Err(Refused::TooLarge { bytes, records, max: BATCH_MAX });
+            }
         }
+        Ok(bytes)
     }
-    Ok(payloads)
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+    }
 }
 
 struct Assembly<'a> {
     at: Position,
     index: &'a Index,
-    /// Subject seqs and times that this commit has given.
-    subjects: BTreeMap<String, (u64, i64)>,
     block: Option<BlockWriter>,
     batch: Batch,
     batch_bytes: usize,
@@ -109,29 +126,37 @@ struct Assembly<'a> {
 }
 
 impl Assembly<'_> {
-    fn add(&mut self, reaction: &Reaction, subject: &str, payloads: &[Vec<u8>], salt: &mut dyn FnMut() -> [u8; 16]) -> Result<(), Refused> {
-        let bytes = payloads.iter().map(|payload| frame::length(subject.len(), payload.len())).sum::<usize>();
+    /// Adds a reaction, given its subject as text, and its payloads with the length of their frames.
+    fn add(
+        &mut self,
+        reaction: &Reaction,
+        subject: String,
+        (payloads, bytes): (&Payloads, usize),
+        salt: &mut dyn FnMut() -> [u8; 16],
+    ) -> Result<(), Refused> {
         if self.batch_bytes + bytes > BATCH_MAX {
             self.end_batch();
         }
         self.batch_bytes += bytes;
         let first = self.at.next;
-        let before = self.subjects.get(subject).copied();
-        let (mut subject_seq, time_us) = before.unwrap_or_else(|| (self.index.last(subject), self.index.time_us(subject)));
-        let time_us = time_us.max(self.at.floor_us).max(reaction.time_us);
-        let mut records = Vec::with_capacity(payloads.len());
-        let mut indexed = Vec::with_capacity(payloads.len());
-        let mut frame = Vec::new();
-        for ((number, draft), payload) in reaction.drafts.iter().enumerate().zip(payloads) {
-            subject_seq += 1;
+        let mut added = self.commit.added.remove(&subject).unwrap_or_else(|| {
+            let (last, time_us) = self.index.last(&subject);
+            Added { last, time_us, records: 0, blocks: Vec::new() }
+        });
+        added.time_us = added.time_us.max(self.at.floor_us).max(reaction.time_us);
+        let count = reaction.drafts.len();
+        let mut records = Vec::with_capacity(count);
+        for ((number, draft), payload) in reaction.drafts.iter().enumerate().zip(payloads.iter()) {
+            added.last += 1;
+            added.records += 1;
             let header = Header {
                 kind: draft.event.kind().number(),
                 kind_version: draft.event.kind().version(),
                 rules: reaction.rules,
                 seq: self.at.next,
                 subject: reaction.subject.clone(),
-                subject_seq,
-                time_us,
+                subject_seq: added.last,
+                time_us: added.time_us,
                 reaction: first,
                 cause: draft.cause.resolved(first),
                 settings: reaction.settings,
@@ -139,32 +164,31 @@ impl Assembly<'_> {
             if header.cause >= header.seq || header.settings >= header.seq {
                 return Err(Refused::Cause(number));
             }
-            let following = u16::try_from(payloads.len() - 1 - number).expect("a reaction has at most RECORDS_MAX records");
-            frame.clear();
-            let leaf = frame::write(&header, subject, following, &salt(), payload, &mut frame);
-            let block = self.place(&frame);
+            let following = u16::try_from(count - 1 - number).expect("a reaction has at most RECORDS_MAX records");
+            let block = self.block_for(frame::length(subject.len(), payload.len()));
+            let leaf = block.push_written(|out| frame::write(&header, &subject, following, &salt(), payload, out));
+            let block = block.first();
+            if added.blocks.last() != Some(&block) {
+                added.blocks.push(block);
+            }
             self.at.tree.push(leaf);
             self.at.last = header.seq;
             self.at.next = Seq(header.seq.0 + 1);
-            indexed.push((subject_seq, block));
             records.push(Record { header, event: draft.event.clone() });
         }
-        self.subjects.insert(subject.to_owned(), (subject_seq, time_us));
-        self.commit.indexed.push((subject.to_owned(), time_us, indexed));
+        self.commit.added.insert(subject, added);
         self.commit.records.push(records);
         Ok(())
     }
 
-    /// Puts a frame into the open block, or into a new one, and gives the block's key.
-    fn place(&mut self, frame: &[u8]) -> Seq {
-        if self.block.as_ref().is_none_or(|block| !block.has_room(frame.len())) {
+    /// The open block, or a new one, when a frame of that length does not fit.
+    fn block_for(&mut self, frame: usize) -> &mut BlockWriter {
+        if self.block.as_ref().is_none_or(|block| !block.has_room(frame)) {
             self.end_block();
-            let head = BlockHead { log: self.at.log, first: self.at.next, previous: self.at.last, before: self.at.tree.head() };
-            self.block = Some(BlockWriter::new(head));
         }
-        let block = self.block.as_mut().expect("one was just opened");
-        block.push(frame);
-        block.first()
+        let at = &self.at;
+        self.block
+            .get_or_insert_with(|| BlockWriter::new(BlockHead { log: at.log, first: at.next, previous: at.last, before: at.tree.head() }))
     }
 
     fn end_block(&mut self) {

@@ -79,8 +79,15 @@ impl BlockWriter {
 
     /// Adds a frame; the caller has asked [`Self::has_room`].
     pub fn push(&mut self, frame: &[u8]) {
-        self.lengths.push(u16::try_from(frame.len()).expect("a frame is smaller than a block"));
-        self.frames.extend_from_slice(frame);
+        self.push_written(|out| out.extend_from_slice(frame));
+    }
+
+    /// Adds the frame that `write` appends, of the length that the caller has asked [`Self::has_room`] for.
+    pub fn push_written<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let before = self.frames.len();
+        let written = write(&mut self.frames);
+        self.lengths.push(u16::try_from(self.frames.len() - before).expect("a frame is smaller than a block"));
+        written
     }
 
     /// The block's bytes.

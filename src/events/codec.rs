@@ -53,10 +53,9 @@ pub enum CodecError {
     },
 }
 
-fn write<T: serde::Serialize>(payload: &T) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::with_capacity(256);
-    bincode::serde::encode_into_std_write(payload, &mut bytes, bincode::config::standard()).map_err(|error| error.to_string())?;
-    Ok(bytes)
+fn write<T: serde::Serialize>(payload: &T, out: &mut Vec<u8>) -> Result<(), String> {
+    bincode::serde::encode_into_std_write(payload, out, bincode::config::standard()).map_err(|error| error.to_string())?;
+    Ok(())
 }
 
 fn read<T: serde::de::DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {
@@ -100,9 +99,21 @@ macro_rules! codec {
         /// # Errors
         /// [`CodecError::TooLong`] above [`PAYLOAD_MAX`]; [`CodecError::Malformed`] when the encoder refuses.
         pub fn encode(event: &Event) -> Result<Vec<u8>, CodecError> {
-            let bytes = match event { $(Event::$name(payload) => write::<$payload>(payload),)* };
-            let bytes = bytes.map_err(|why| CodecError::Malformed { kind: event.kind().name(), why })?;
-            if bytes.len() > PAYLOAD_MAX { Err(CodecError::TooLong(bytes.len())) } else { Ok(bytes) }
+            let mut bytes = Vec::with_capacity(256);
+            encode_into(event, &mut bytes)?;
+            Ok(bytes)
+        }
+
+        /// The same, behind what is in `out`; after an error `out` may end with a part of it.
+        ///
+        /// # Errors
+        /// As [`encode`].
+        pub fn encode_into(event: &Event, out: &mut Vec<u8>) -> Result<(), CodecError> {
+            let before = out.len();
+            let written = match event { $(Event::$name(payload) => write::<$payload>(payload, out),)* };
+            written.map_err(|why| CodecError::Malformed { kind: event.kind().name(), why })?;
+            let length = out.len() - before;
+            if length > PAYLOAD_MAX { Err(CodecError::TooLong(length)) } else { Ok(()) }
         }
 
         /// The event of a payload; the bytes' checksum must have been verified. An older version's struct gets an arm of its

@@ -179,10 +179,8 @@ impl<S: Store> Engine<S> {
         self.position = commit.after;
         self.put_mark(false)?;
         let mut state = self.shared.state.write().unwrap_or_else(PoisonError::into_inner);
-        for (subject, time_us, records) in &commit.indexed {
-            for (subject_seq, block) in records {
-                state.index.add(subject, (*subject_seq, *time_us), *block);
-            }
+        for (subject, added) in commit.added {
+            state.index.extend(subject, added);
         }
         state.index.blocks += blocks as u64;
         state.visible = last;

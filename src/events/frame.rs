@@ -98,12 +98,23 @@ pub fn write(header: &Header, subject: &str, following: u16, salt: &[u8; SALT], 
     let start = out.len();
     out.extend_from_slice(&[0, 0, 0, 0, FORM_WHOLE]);
     let header_at = out.len();
+    write_header(header, subject, following, payload.len(), out);
+    let leaf = tree::leaf(&out[header_at..], &tree::body_digest(salt, payload));
+    out.extend_from_slice(salt);
+    out.extend_from_slice(payload);
+    seal(out, start);
+    leaf
+}
+
+/// Appends the header alone, for a payload of that length.
+pub fn write_header(header: &Header, subject: &str, following: u16, payload: usize, out: &mut Vec<u8>) {
+    let header_at = out.len();
     out.extend_from_slice(&[RECORD_VERSION, BINCODE_2_STANDARD]);
     let subject_length = u16::try_from(subject.len()).expect("a subject of at most SUBJECT_MAX bytes");
     for field in [header.kind, header.kind_version, header.rules, subject_length, following] {
         out.extend_from_slice(&field.to_le_bytes());
     }
-    let payload_length = u32::try_from(payload.len()).expect("a payload of at most PAYLOAD_MAX bytes");
+    let payload_length = u32::try_from(payload).expect("a payload of at most PAYLOAD_MAX bytes");
     out.extend_from_slice(&payload_length.to_le_bytes());
     out.extend_from_slice(&header.seq.0.to_le_bytes());
     out.extend_from_slice(&header.subject_seq.to_le_bytes());
@@ -113,11 +124,6 @@ pub fn write(header: &Header, subject: &str, following: u16, salt: &[u8; SALT], 
     }
     debug_assert_eq!(out.len() - header_at, HEADER_FIXED, "the fixed part");
     out.extend_from_slice(subject.as_bytes());
-    let leaf = tree::leaf(&out[header_at..], &tree::body_digest(salt, payload));
-    out.extend_from_slice(salt);
-    out.extend_from_slice(payload);
-    seal(out, start);
-    leaf
 }
 
 /// The same record with its salt and payload replaced by their digest: its leaf stays what it was.
@@ -248,18 +254,24 @@ impl<'a> Frame<'a> {
     /// The header as a struct; `None` when its subject is of a kind that this build does not know.
     #[must_use]
     pub fn decoded(&self) -> Option<Header> {
-        Some(Header {
+        Subject::parse(self.subject).ok().map(|subject| self.decoded_about(subject))
+    }
+
+    /// The same, for a caller that knows the subject already.
+    #[must_use]
+    pub fn decoded_about(&self, subject: Subject) -> Header {
+        Header {
             kind: self.kind(),
             kind_version: self.kind_version(),
             rules: u16_at(self.header, 6),
             seq: self.seq(),
-            subject: Subject::parse(self.subject).ok()?,
+            subject,
             subject_seq: self.subject_seq(),
             time_us: self.time_us(),
             reaction: self.reaction(),
             cause: self.cause(),
             settings: self.settings(),
-        })
+        }
     }
 
     /// SHA-256 of salt and payload, whether they are there or not.

@@ -16,6 +16,18 @@ struct Entry {
     blocks: Vec<Seq>,
 }
 
+/// What a commit appends of one subject.
+#[derive(Debug)]
+pub(super) struct Added {
+    /// The last subject seq.
+    pub(super) last: u64,
+    /// The time of the last record.
+    pub(super) time_us: i64,
+    pub(super) records: u64,
+    /// The keys of the blocks, ascending: none of them was there before.
+    pub(super) blocks: Vec<Seq>,
+}
+
 /// Subjects by their text.
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -25,14 +37,18 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// The subject's last subject seq in the current log id; 0 for none.
-    pub(super) fn last(&self, subject: &str) -> u64 {
-        self.subjects.get(subject).map_or(0, |entry| entry.last)
+    /// The subject's last subject seq in the current log id, 0 for none; and the time of its last record in the store,
+    /// microseconds since 1970 UTC, the earliest there is for none.
+    pub(super) fn last(&self, subject: &str) -> (u64, i64) {
+        self.subjects.get(subject).map_or((0, i64::MIN), |entry| (entry.last, entry.time_us))
     }
 
-    /// The time of the subject's last record in the store, microseconds since 1970 UTC; the earliest there is for none.
-    pub(super) fn time_us(&self, subject: &str) -> i64 {
-        self.subjects.get(subject).map_or(i64::MIN, |entry| entry.time_us)
+    /// Takes all that one commit appended of a subject.
+    pub(super) fn extend(&mut self, subject: String, added: Added) {
+        self.records += added.records;
+        let entry = self.subjects.entry(subject).or_default();
+        (entry.last, entry.time_us) = (added.last, added.time_us);
+        entry.blocks.extend(added.blocks);
     }
 
     /// Takes a record that is in the block of that key, with its subject seq and time; records come in order. Gives those of the

@@ -6,6 +6,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::block::Block;
 use super::cache::Cache;
 use super::codec::CodecError;
 use super::erase::{Erasure, NotErased};
@@ -13,7 +14,7 @@ use super::kinds::daemon::{FormerLog, RestartReason};
 use super::marks::Mark;
 use super::record::{Reaction, Record};
 use super::stored::{Item, Visit, each_item};
-use super::tree::TreeHead;
+use super::tree::{Hash, TreeHead};
 use crate::ids::{LogId, Seq, Subject};
 
 /// The writer: one a log, owned by one thread.
@@ -204,6 +205,8 @@ pub struct StoredSize {
     pub blocks: u64,
     /// Records.
     pub records: u64,
+    /// fdatasync calls of our own since it was opened: one a commit, and now and then one for a ceiling.
+    pub syncs: u64,
 }
 
 /// How far a log is: what the Lease carries and what a checkpoint signs.
@@ -274,6 +277,25 @@ pub trait LogReader: Send + Sync {
     /// When the store does not answer.
     fn scan(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), ReadError> {
         self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, visit))
+    }
+
+    /// The leaf of every readable record from `from` on, in order, with the log it belongs to. Apart from [`Self::scan`], because
+    /// hashing is a third of what reading a record costs, and few ask.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn leaves(&self, from: Seq, visit: &mut dyn FnMut(LogId, Hash) -> ControlFlow<()>) -> Result<(), ReadError> {
+        self.blocks(from, &mut |_, bytes| {
+            let Ok(block) = Block::read(bytes) else { return ControlFlow::Continue(()) };
+            for (seq, frame) in block.records() {
+                if let Ok(frame) = frame
+                    && seq >= from
+                {
+                    visit(block.head.log, frame.leaf())?;
+                }
+            }
+            ControlFlow::Continue(())
+        })
     }
 
     /// One record; `None` when no record has that number.

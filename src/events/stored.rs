@@ -6,8 +6,7 @@ use super::block::{Block, BlockError};
 use super::codec::{self, BINCODE_2_STANDARD, CodecError};
 use super::frame::{Frame, FrameBody, FrameError};
 use super::record::{Event, Header, Kind};
-use super::tree::Hash;
-use crate::ids::{LogId, RecordId, Seq};
+use crate::ids::{LogId, RecordId, Seq, Subject};
 
 /// One record as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +21,6 @@ pub struct StoredRecord {
     pub following: u16,
     /// What.
     pub body: Body,
-    /// Its leaf.
-    pub leaf: Hash,
 }
 
 impl StoredRecord {
@@ -100,6 +97,7 @@ pub(super) fn each_item(key: Seq, bytes: &[u8], from: Seq, subject: Option<&str>
         Ok(block) => block,
         Err(error) => return visit(Err(Damage { seq: key, whole_block: true, fault: error.into() })),
     };
+    let mut former = None;
     for (seq, frame) in block.records() {
         let wanted = match &frame {
             Ok(frame) => subject.is_none_or(|subject| subject == frame.subject),
@@ -107,18 +105,32 @@ pub(super) fn each_item(key: Seq, bytes: &[u8], from: Seq, subject: Option<&str>
         };
         if seq >= from && wanted {
             let position = block.head.before.size.saturating_add(seq.0 - block.head.first.0);
-            let item = frame.map_err(Fault::from).and_then(|frame| stored(block.head.log, position, seq, &frame));
+            let item = frame.map_err(Fault::from).and_then(|frame| stored(block.head.log, position, seq, &frame, &mut former));
             visit(item.map_err(|fault| Damage { seq, whole_block: false, fault }))?;
         }
     }
     ControlFlow::Continue(())
 }
 
-fn stored(log: LogId, position: u64, seq: Seq, frame: &Frame<'_>) -> Result<StoredRecord, Fault> {
+/// `former` is the last subject of the block and its text: a reaction's records have one, and parsing is a good part of reading.
+fn stored<'a>(
+    log: LogId,
+    position: u64,
+    seq: Seq,
+    frame: &Frame<'a>,
+    former: &mut Option<(&'a str, Subject)>,
+) -> Result<StoredRecord, Fault> {
     if frame.seq() != seq {
         return Err(Fault::Misplaced(frame.seq()));
     }
-    let header = frame.decoded().ok_or(Fault::NewerSubject)?;
+    let subject = match former {
+        Some((text, subject)) if *text == frame.subject => subject.clone(),
+        _ => {
+            let subject = Subject::parse(frame.subject).map_err(|_| Fault::NewerSubject)?;
+            former.insert((frame.subject, subject)).1.clone()
+        }
+    };
+    let header = frame.decoded_about(subject);
     let body = match frame.body {
         FrameBody::Withheld(_) => Body::Withheld,
         FrameBody::Whole { payload, .. } => match decoded(frame, payload)? {
@@ -127,7 +139,7 @@ fn stored(log: LogId, position: u64, seq: Seq, frame: &Frame<'_>) -> Result<Stor
             None => Body::Opaque(payload.to_vec()),
         },
     };
-    Ok(StoredRecord { log, position, header, following: frame.following(), body, leaf: frame.leaf() })
+    Ok(StoredRecord { log, position, header, following: frame.following(), body })
 }
 
 /// The event, or `None` when a newer build wrote it.

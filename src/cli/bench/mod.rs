@@ -2,6 +2,7 @@
 //! whether they are good enough.
 
 mod figures;
+mod log;
 mod place;
 mod process;
 mod react;
@@ -25,6 +26,8 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    /// Durable appends beside a plain file on the same disk, and opening, replaying and verifying what was appended
+    Log(log::Args),
     /// From a pod's change to the API write that it asks for, beside polling; and what an idle daemon costs
     React(react::Args),
 }
@@ -57,6 +60,7 @@ enum Size {
 /// When the folder cannot be measured, or what is measured does not come to its end.
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     match &args.what {
+        What::Log(args) => log::run(args),
         What::React(args) => react::run(args),
     }
 }

@@ -14,7 +14,7 @@ use crate::events::kinds::daemon::{FormerLog, LogBefore, LogRestarted, RestartRe
 use crate::events::log::{AppendError, Beginning, Found, Gap, OpenError, Refused};
 use crate::events::marks::CEILING_AHEAD;
 use crate::events::record::{Draft, Event, Kind, Reaction, Record};
-use crate::events::tree::TreeHead;
+use crate::events::tree::{Tree, TreeHead};
 use crate::ids::{LogId, Seq};
 
 fn seqs(records: &[Record]) -> Vec<u64> {
@@ -222,6 +222,14 @@ fn the_root_is_the_one_of_another_program(world: &dyn World) {
     };
     reader.blocks(Seq::NONE, leaves).expect("the store answers");
     assert_eq!((reader.tree().size, reader.tree().root.as_slice()), (tree.len(), tree.root().as_bytes().as_slice()));
+    let mut ours = Tree::default();
+    let push = &mut |log, leaf| {
+        assert_eq!(log, reader.id());
+        ours.push(leaf);
+        ControlFlow::Continue(())
+    };
+    reader.leaves(Seq::NONE, push).expect("the store answers");
+    assert_eq!(ours.head(), reader.tree());
     let all = stored(&*reader);
     assert_eq!(all.len() as u64, tree.len());
 }

@@ -105,11 +105,11 @@ fn verify(root: &Path, promised: Option<Acknowledged>) -> Result<(), String> {
     }
     let Some(promised) = promised else { return Ok(()) };
     let mut tree = Tree::default();
-    let keep = &mut |item: wharfinger::events::stored::Item| {
-        tree.push(item.expect("the check found no difference").leaf);
+    let keep = &mut |_, leaf| {
+        tree.push(leaf);
         if tree.size() < promised.tree.size { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    reader.scan(Seq::NONE, keep).map_err(|error| error.to_string())?;
+    reader.leaves(Seq::NONE, keep).map_err(|error| error.to_string())?;
     if opened.log != promised.log || tree.head() != promised.tree {
         return Err(format!("{opened:?}: {promised:?} is lost"));
     }
