@@ -80,7 +80,8 @@ pub const STATE_MAX: usize = 16 << 20;
 /// # Errors
 /// [`CodecError::TooLong`] above [`STATE_MAX`]; [`CodecError::Malformed`] when the encoder refuses.
 pub fn encode_state(state: &CarriedApp) -> Result<Vec<u8>, CodecError> {
-    let bytes = write(state).map_err(|why| CodecError::Malformed { kind: "state", why })?;
+    let mut bytes = Vec::new();
+    write(state, &mut bytes).map_err(|why| CodecError::Malformed { kind: "state", why })?;
     if bytes.len() > STATE_MAX { Err(CodecError::TooLong(bytes.len())) } else { Ok(bytes) }
 }
 

@@ -59,7 +59,7 @@ impl LogReader for Counted {
 /// Every head of the current log, by the number of its leaves; and the leaves.
 fn heads(reader: &dyn LogReader) -> (Vec<TreeHead>, Vec<[u8; 32]>) {
     let mut tree = Tree::default();
-    let leaves: Vec<_> = stored(reader).into_iter().filter(|record| record.log == reader.id()).map(|record| record.leaf).collect();
+    let leaves = leaves_of(reader, Some(reader.id()));
     let heads = std::iter::once(tree.head()).chain(leaves.iter().map(|leaf| {
         tree.push(*leaf);
         tree.head()

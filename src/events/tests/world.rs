@@ -10,7 +10,7 @@ use crate::events::mem_log::{MemDisk, MemLog};
 use crate::events::record::{Draft, Event, Reaction, Record};
 use crate::events::sled_log::SledLog;
 use crate::events::stored::{Body, Item, StoredRecord};
-use crate::ids::{Seq, Subject};
+use crate::ids::{LogId, Seq, Subject};
 
 pub(super) const START_US: i64 = 1_700_000_000_000_000;
 
@@ -97,6 +97,17 @@ pub(super) fn items(reader: &dyn LogReader, from: Seq) -> Vec<Item> {
 /// Every record; none may be damaged.
 pub(super) fn stored(reader: &dyn LogReader) -> Vec<StoredRecord> {
     items(reader, Seq::NONE).into_iter().map(|item| item.expect("sound")).collect()
+}
+
+/// The leaves of one log, or of all.
+pub(super) fn leaves_of(reader: &dyn LogReader, log: Option<LogId>) -> Vec<[u8; 32]> {
+    let mut leaves = Vec::new();
+    let read = reader.leaves(Seq::NONE, &mut |of, leaf| {
+        leaves.extend(log.is_none_or(|log| log == of).then_some(leaf));
+        ControlFlow::Continue(())
+    });
+    read.expect("it can be read");
+    leaves
 }
 
 /// As what was appended is known to the writer.

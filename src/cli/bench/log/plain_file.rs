@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::events::codec;
+use crate::events::erase::{Erasure, NotErased};
 use crate::events::frame::{self, HEADER_FIXED};
 use crate::events::log::{AppendError, EventLog, LogReader};
 use crate::events::record::{Header, Reaction, Record};
@@ -108,6 +109,10 @@ impl EventLog for PlainLog {
         }
         self.file.append(&self.out).map_err(AppendError::Io)?;
         Ok(all)
+    }
+
+    fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
+        Err(NotErased::NoSuchRecord(erasure.seq))
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {
