@@ -113,16 +113,14 @@ impl Seen {
     }
 }
 
-/// The comparison in words.
+/// What the log is to the checkpoint, in words.
 pub(super) fn in_words(what: &str, document: &Value) -> String {
-    let text = |key: &str| document[key].as_str().unwrap_or_default().to_owned();
+    let text = |key: &str| document[key].as_str().unwrap_or_default();
+    format!("{what} of {}, {} records: the log {}\n", text("origin"), document["size"], text("log"))
+}
+
+/// Who signed it, and whether that was checked, in words.
+pub(super) fn signature_in_words(document: &Value) -> String {
     let signers: Vec<&str> = document["signed_by"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    format!(
-        "{what} of {}, {} records: the log {}\n  signed by {}; signature {}\n",
-        text("origin"),
-        document["size"],
-        text("log"),
-        signers.join(", "),
-        text("signature"),
-    )
+    format!("  signed by {}; signature {}\n", signers.join(", "), document["signature"].as_str().unwrap_or_default())
 }

@@ -128,10 +128,12 @@ fn in_words(document: &Value) -> String {
     for gap in document["gaps"].as_array().into_iter().flatten() {
         text.push_str(&format!("named gap between {} and {}\n", gap["after"], gap["before"]));
     }
-    for (key, what) in [("checkpoint", "checkpoint"), ("kept_checkpoint", "the folder's own checkpoint")] {
-        if document[key].is_object() {
-            text.push_str(&seen::in_words(what, &document[key]));
-        }
+    if document["checkpoint"].is_object() {
+        text.push_str(&seen::in_words("checkpoint", &document["checkpoint"]));
+        text.push_str(&seen::signature_in_words(&document["checkpoint"]));
+    }
+    if document["kept_checkpoint"].is_object() {
+        text.push_str(&seen::in_words("the folder's own checkpoint", &document["kept_checkpoint"]));
     }
     if document["marked"].is_null() {
         text.push_str("no mark is there: a missing end would not be seen\n");
