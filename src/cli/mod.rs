@@ -9,6 +9,7 @@ pub mod error;
 pub mod log;
 pub mod output;
 pub mod plan;
+pub mod probe;
 pub mod run;
 pub mod status;
 pub mod verify;
@@ -42,6 +43,8 @@ enum Command {
     Verify(verify::Args),
     Plan(plan::Args),
     Bench(bench::Args),
+    #[command(name = crate::run::rescue::PROBE)]
+    Probe(probe::Args),
 }
 
 /// What the commands are for, in the order of the help. One that is not built in is not shown.
@@ -78,6 +81,7 @@ fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Probe(args) => probe::run(&args),
     };
     done.unwrap_or_else(|error| error.tell(cli.verbose))
 }

@@ -19,7 +19,8 @@ use crate::gateway::SourceStore;
 use crate::gateway::client::GatewayClient;
 use crate::kube::client::{Connected, Surroundings, connect};
 use crate::kube::perform::Cluster;
-use crate::run::serve::{Listeners, ServeError, serve};
+use crate::run::rescue::probe_in_a_child;
+use crate::run::serve::{Listeners, Place, ServeError, serve};
 use crate::run::{Outside, keys};
 use crate::telemetry::{self, Metrics};
 
@@ -73,7 +74,8 @@ async fn daemon(args: &Args, settings: Settings) -> Result<ExitCode, CliError> {
         control: bind("control.listen", &outside.settings.control.listen).await?,
         sources: bind("sources.listen", &outside.settings.sources.listen).await?,
     };
-    serve(outside, &log_dir, listeners, signalled()?).await.map_err(failed)?;
+    let place = Place { dir: &log_dir, probe: Some(probe_in_a_child) };
+    serve(outside, place, listeners, signalled()?).await.map_err(failed)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -129,7 +131,7 @@ pub(super) fn failed(error: ServeError) -> CliError {
         ServeError::Open(OpenError::Full(_)) => "make room on its disk",
         ServeError::Open(OpenError::NeedsVersion { .. }) => "run the newer version",
         ServeError::Open(OpenError::Damaged { .. }) => "wharf verify names what is damaged",
-        ServeError::Open(_) | ServeError::NotBegun(_) | ServeError::Part(_) | ServeError::Listener(_) => "",
+        ServeError::Open(_) | ServeError::Rescue(_) | ServeError::NotBegun(_) | ServeError::Part(_) | ServeError::Listener(_) => "",
     };
     CliError::refused(error.to_string(), advice).because(error)
 }

@@ -9,6 +9,7 @@ use super::error::CliError;
 use super::log::{Format, open};
 use super::{output, words};
 use crate::events::check::check;
+use crate::events::damage::census;
 use crate::run::verify::verify_decisions;
 
 /// Check a log: its numbers and tree, and every decision planned again.
@@ -30,6 +31,7 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let reader = open(&args.dir)?;
     let unreadable = |error: crate::events::log::ReadError| CliError::refused(error.to_string(), "look at the disk").because(error);
     let integrity = check(reader.as_ref()).map_err(unreadable)?;
+    let census = census(reader.as_ref()).map_err(unreadable)?;
     let decisions = verify_decisions(reader.as_ref()).map_err(unreadable)?;
     let whole = integrity.difference.is_none();
     let (code, verdict) = match (&decisions.difference, &decisions.unverifiable) {
@@ -57,6 +59,9 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
         })).collect::<Vec<_>>(),
         "gaps": integrity.gaps.iter().map(|gap| json!({"after": gap.after.0, "before": gap.before.0})).collect::<Vec<_>>(),
         "marked": integrity.marked.map(|seq| seq.0),
+        "unreadable": census.damaged,
+        "unreadable_named": census.named.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "newer": census.newer,
         "damaged": integrity.difference.as_ref().map(ToString::to_string),
         "reactions": decisions.reactions,
         "decisions": decisions.decisions,
@@ -90,6 +95,12 @@ fn in_words(document: &serde_json::Value, verdict: &str) -> String {
     }
     if let Some(damaged) = document["damaged"].as_str() {
         text.push_str(&format!("damaged {damaged}\n"));
+    }
+    if number("unreadable") > 0 {
+        text.push_str(&format!("unreadable: {}\n", number("unreadable")));
+    }
+    for damage in document["unreadable_named"].as_array().into_iter().flatten() {
+        text.push_str(&format!("  {damage}\n"));
     }
     let said = |value: &serde_json::Value| value.as_str().map_or_else(|| "nothing".to_owned(), str::to_owned);
     let difference = &document["difference"];

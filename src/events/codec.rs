@@ -52,13 +52,13 @@ pub enum CodecError {
     },
 }
 
-fn write<T: serde::Serialize>(payload: &T) -> Result<Vec<u8>, String> {
+pub(super) fn write<T: serde::Serialize>(payload: &T) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(256);
     bincode::serde::encode_into_std_write(payload, &mut bytes, bincode::config::standard()).map_err(|error| error.to_string())?;
     Ok(bytes)
 }
 
-fn read<T: serde::de::DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {
     let config = bincode::config::standard().with_limit::<DECODE_MAX>();
     let (value, read) = bincode::serde::decode_from_slice::<T, _>(bytes, config)
         .map_err(|error| CodecError::Malformed { kind: kind.name(), why: error.to_string() })?;

@@ -4,6 +4,7 @@ mod assemble;
 pub mod block;
 pub mod check;
 pub mod codec;
+pub mod damage;
 mod engine;
 pub mod frame;
 mod index;

@@ -26,8 +26,19 @@ const SEGMENT: usize = 2 << 20;
 /// sled's own default is 1 GiB.
 const CACHE: u64 = 64 << 20;
 
-/// sled collects garbage in its flusher and nowhere else; this is its own default.
-const COLLECT_EVERY_MS: u64 = 500;
+/// How sled keeps its files. A store is always opened with the segment it was made with.
+#[derive(Debug, Clone, Copy)]
+pub struct Tuning {
+    /// A segment, bytes.
+    pub segment: usize,
+    /// Between two garbage collections, milliseconds: sled collects in its flusher and nowhere else.
+    pub collect_every_ms: u64,
+}
+
+impl Tuning {
+    /// What every store is opened with; tests alone use another, to see much happen in a small file. The time is sled's default.
+    pub const USUAL: Self = Self { segment: SEGMENT, collect_every_ms: 500 };
+}
 
 /// How often sled's lock is tried, and the pause between two: two seconds in all.
 const LOCK_TRIES: u32 = 1_000;
@@ -46,21 +57,24 @@ impl SledLog {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(dir: &Path, clock: &Clock, entropy: Entropy, options: &OpenOptions) -> Result<(Self, Opened), OpenError> {
-        Self::open_collecting(dir, clock, entropy, options, COLLECT_EVERY_MS)
+        Self::open_tuned(dir, clock, entropy, options, Tuning::USUAL)
     }
 
-    /// The same with another time between two garbage collections: a test forces them.
-    pub(super) fn open_collecting(
+    /// The same with files that are kept otherwise: for tests.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_tuned(
         dir: &Path,
         clock: &Clock,
         entropy: Entropy,
         options: &OpenOptions,
-        collect_every_ms: u64,
+        tuning: Tuning,
     ) -> Result<(Self, Opened), OpenError> {
         make_folder(dir).map_err(engine::open_error)?;
         close_to_others(dir).map_err(engine::open_error)?;
         let lock = lock(dir)?;
-        let store = SledStore::open(dir, lock, Access::Writing { extra_sync: options.extra_sync }, collect_every_ms)?;
+        let store = SledStore::open(dir, lock, Access::Writing { extra_sync: options.extra_sync }, tuning)?;
         let (engine, opened) = Engine::open(store, clock, entropy, options)?;
         Ok((Self(engine), opened))
     }
@@ -75,7 +89,7 @@ impl SledLog {
             return Err(OpenError::Missing);
         }
         let lock = lock(dir)?;
-        let reader = engine::open_for_reading(SledStore::open(dir, lock, Access::Reading, COLLECT_EVERY_MS)?)?;
+        let reader = engine::open_for_reading(SledStore::open(dir, lock, Access::Reading, Tuning::USUAL)?)?;
         Ok(reader)
     }
 }
@@ -94,8 +108,11 @@ impl EventLog for SledLog {
     }
 }
 
-/// Makes a folder and those above it, and syncs each new name.
-fn make_folder(dir: &Path) -> io::Result<()> {
+/// Makes a folder and those above it, with mode 0700, and syncs each new name.
+///
+/// # Errors
+/// When one cannot be made.
+pub fn make_folder(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
@@ -186,7 +203,8 @@ enum Access {
 }
 
 struct SledStore {
-    db: sled::Db,
+    /// There until the store is dropped.
+    db: Option<sled::Db>,
     /// sled's data file by a descriptor of our own: what is synced before anything is acknowledged.
     data: File,
     /// `None` only when it is opened for reading and there is none.
@@ -198,14 +216,17 @@ struct SledStore {
 }
 
 impl SledStore {
-    fn open(dir: &Path, lock: File, access: Access, collect_every_ms: u64) -> Result<Self, OpenError> {
+    fn open(dir: &Path, lock: File, access: Access, tuning: Tuning) -> Result<Self, OpenError> {
         let path = dir.join("store");
         let conf = path.join("conf");
         repair_conf(&conf).and_then(|()| remove_unfinished_snapshots(&path)).map_err(engine::open_error)?;
         wait_for_threads(&path.join("db"))?;
-        let config = sled::Config::new().path(&path).segment_size(SEGMENT).cache_capacity(CACHE);
-        let config = config.flush_every_ms(Some(collect_every_ms));
-        let db = config.open().map_err(|error| engine::open_error(from_sled(error)))?;
+        let config = sled::Config::new().path(&path).segment_size(tuning.segment).cache_capacity(CACHE);
+        let config = config.flush_every_ms(Some(tuning.collect_every_ms));
+        // sled takes some damage for a broken promise of its own code, and panics.
+        let db = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| config.open()))
+            .map_err(|_| OpenError::Damaged { seq: Seq::NONE, what: "the store cannot be opened at all".to_owned() })?
+            .map_err(|error| engine::open_error(from_sled(error)))?;
         Self::beside(dir, &path, db, lock, access).map_err(engine::open_error)
     }
 
@@ -216,7 +237,7 @@ impl SledStore {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 marks => Some(marks?),
             };
-            return Ok(Self { db, data, marks, blobs: path.join("blobs"), extra_sync: false, _lock: lock });
+            return Ok(Self { db: Some(db), data, marks, blobs: path.join("blobs"), extra_sync: false, _lock: lock });
         };
         let marks = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("marks"))?;
         let length = usize::try_from(marks.metadata()?.len()).unwrap_or(marks::FILE);
@@ -230,13 +251,27 @@ impl SledStore {
         sync_path(path)?;
         sync_path(dir)?;
         sync_path(parent(dir))?;
-        Ok(Self { db, data, marks: Some(marks), blobs: path.join("blobs"), extra_sync, _lock: lock })
+        Ok(Self { db: Some(db), data, marks: Some(marks), blobs: path.join("blobs"), extra_sync, _lock: lock })
     }
 }
 
 impl SledStore {
+    fn db(&self) -> &sled::Db {
+        self.db.as_ref().expect("it is taken by drop alone")
+    }
+
     fn marks_file(&self) -> io::Result<&File> {
         self.marks.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+}
+
+/// sled syncs its file when it is dropped, and panics when that fails: the log has failed by then, and its owner goes on.
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        let db = self.db.take();
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(db))).is_err() {
+            tracing::warn!("the store could not be closed");
+        }
     }
 }
 
@@ -254,20 +289,35 @@ fn key(seq: Seq) -> [u8; 9] {
     key
 }
 
-fn seq_of(key: &[u8]) -> io::Result<Seq> {
-    let seq = key.get(1..).and_then(|seq| seq.try_into().ok());
-    seq.map(|seq| Seq(u64::from_be_bytes(seq))).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a key that is no block's"))
+/// The number of a block's key; `None` for a key that no block has.
+fn seq_of(key: &[u8]) -> Option<Seq> {
+    key.get(1..).and_then(|seq| seq.try_into().ok()).map(|seq| Seq(u64::from_be_bytes(seq)))
+}
+
+/// Where a key stands that no block has: below the next block's.
+fn place_of(key: &[u8]) -> Seq {
+    let mut seq = [0; 8];
+    seq.iter_mut().zip(&key[1..]).for_each(|(to, from)| *to = *from);
+    Seq(u64::from_be_bytes(seq))
 }
 
 impl Store for SledStore {
     fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
-        let first = match self.db.range(key(Seq::NONE)..=key(from)).next_back() {
-            Some(found) => seq_of(&found.map_err(from_sled)?.0)?,
-            None => from,
-        };
-        for found in self.db.range(key(first)..=key(Seq(u64::MAX))) {
+        let mut first = from;
+        for found in self.db().range(key(Seq::NONE)..=key(from)).rev() {
+            if let Some(seq) = seq_of(&found.map_err(from_sled)?.0) {
+                first = seq;
+                break;
+            }
+        }
+        for found in self.db().range(key(first).to_vec()..vec![BLOCK_KEY + 1]) {
             let (key, block) = found.map_err(from_sled)?;
-            if visit(seq_of(&key)?, &block).is_break() {
+            // What lies under no block's key is no block, whatever it is: damage with a name, which hides nothing.
+            let ended = match seq_of(&key) {
+                Some(seq) => visit(seq, &block),
+                None => visit(place_of(&key), &[]),
+            };
+            if ended.is_break() {
                 break;
             }
         }
@@ -276,18 +326,18 @@ impl Store for SledStore {
 
     fn put(&self, batch: Batch) -> io::Result<()> {
         if let [(seq, block)] = batch.as_slice() {
-            self.db.insert(key(*seq), block.as_slice()).map_err(from_sled)?;
+            self.db().insert(key(*seq), block.as_slice()).map_err(from_sled)?;
             return Ok(());
         }
         let mut all = sled::Batch::default();
         for (seq, block) in batch {
             all.insert(&key(seq), block);
         }
-        self.db.apply_batch(all).map_err(from_sled)
+        self.db().apply_batch(all).map_err(from_sled)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.db.flush().map_err(from_sled)?;
+        self.db().flush().map_err(from_sled)?;
         if self.extra_sync { self.data.sync_data() } else { Ok(()) }
     }
 
@@ -307,11 +357,11 @@ impl Store for SledStore {
     }
 
     fn needs_newer(&self) -> io::Result<bool> {
-        self.db.range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
+        self.db().range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
     }
 
     fn size(&self) -> io::Result<StoredSize> {
-        let bytes = self.db.size_on_disk().map_err(from_sled)?;
+        let bytes = self.db().size_on_disk().map_err(from_sled)?;
         let blobs = fs::read_dir(&self.blobs)?.count() as u64;
         Ok(StoredSize { bytes, blobs, ..StoredSize::default() })
     }
@@ -331,8 +381,8 @@ mod tests {
         };
         let put = |key: &[u8]| {
             let access = Access::Writing { extra_sync: true };
-            let store = SledStore::open(folder.path(), lock(folder.path())?, access, COLLECT_EVERY_MS)?;
-            store.db.insert(key, &[1]).map_err(|error| engine::open_error(from_sled(error)))?;
+            let store = SledStore::open(folder.path(), lock(folder.path())?, access, Tuning::USUAL)?;
+            store.db().insert(key, &[1]).map_err(|error| engine::open_error(from_sled(error)))?;
             store.sync().map_err(engine::open_error)
         };
         assert!(matches!(open(), Ok(Seq(1))));

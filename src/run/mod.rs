@@ -4,6 +4,7 @@ pub mod embedded;
 pub mod incarnation;
 pub mod keys;
 pub mod recover;
+pub mod rescue;
 pub mod serve;
 pub mod verify;
 pub mod window;

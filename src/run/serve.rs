@@ -12,13 +12,14 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::incarnation::{Incarnation, NotBegun, Outside};
+use super::rescue::{Probe, came_through, rescue};
 use super::window::Window;
 use crate::actors::Ended;
-use crate::events::log::{OpenError, OpenOptions};
+use crate::events::log::{Found, OpenError, OpenOptions};
 use crate::events::sled_log::SledLog;
 use crate::http::control::{Control, serve_control};
 use crate::http::sources::serve_sources;
-use crate::ids::Subject;
+use crate::ids::{Seq, Subject};
 
 /// Between two tries to open a log that failed.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -31,6 +32,9 @@ pub enum ServeError {
     /// The log cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// What is in the log's folder cannot be tried or set aside.
+    #[error("the log's folder: {0}")]
+    Rescue(#[source] std::io::Error),
     /// An incarnation did not begin.
     #[error(transparent)]
     NotBegun(#[from] NotBegun),
@@ -50,13 +54,22 @@ pub struct Listeners {
     pub sources: TcpListener,
 }
 
+/// Where the log is, and how it is tried when it is in doubt.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The log's folder.
+    pub dir: &'a Path,
+    /// Tries it before it is opened in this process; `None`: it is opened untried.
+    pub probe: Option<Probe>,
+}
+
 /// Serves until `stop` is ready, then ends in order. `reason` is what asked for it.
 ///
 /// # Errors
 /// See [`ServeError`].
 pub async fn serve(
     outside: Outside,
-    dir: &Path,
+    place: Place<'_>,
     listeners: Listeners,
     stop: impl Future<Output = &'static str> + Send,
 ) -> Result<(), ServeError> {
@@ -79,7 +92,7 @@ pub async fn serve(
     let sources = tokio::spawn(serve_sources(listeners.sources, outside.sources.clone(), outside.entropy.clone(), ended(stopped)));
     let served = tokio::select! {
         biased;
-        result = incarnations(&outside, dir, &window, stop) => result,
+        result = incarnations(&outside, place, &window, stop) => result,
         failed = control => Err(listener_failed(failed)),
         failed = sources => Err(listener_failed(failed)),
     };
@@ -97,14 +110,14 @@ fn listener_failed(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -
 
 async fn incarnations(
     outside: &Outside,
-    dir: &Path,
+    place: Place<'_>,
     window: &Window,
     stop: impl Future<Output = &'static str> + Send,
 ) -> Result<(), ServeError> {
     tokio::pin!(stop);
     let mut tries = 0;
     loop {
-        let begun = begin(outside, dir).await;
+        let begun = begin(outside, place).await;
         let mut incarnation = match begun {
             Ok(incarnation) => incarnation,
             // The first opening says at once what is wrong; after a failure the disk gets time.
@@ -150,9 +163,24 @@ async fn incarnations(
     }
 }
 
-async fn begin(outside: &Outside, dir: &Path) -> Result<Incarnation, ServeError> {
-    let options = OpenOptions::new(Subject::Daemon(outside.settings.instance().to_owned()));
-    let (log, opened) = SledLog::open(dir, &outside.clock, outside.entropy.clone(), &options)?;
+async fn begin(outside: &Outside, place: Place<'_>) -> Result<Incarnation, ServeError> {
+    let mut options = OpenOptions::new(Subject::Daemon(outside.settings.instance().to_owned()));
+    if let Some(probe) = place.probe {
+        let dir = place.dir.to_path_buf();
+        let rescued = tokio::task::spawn_blocking(move || rescue(&dir, probe)).await;
+        options.begin = rescued.map_err(std::io::Error::other).flatten().map_err(ServeError::Rescue)?;
+    }
+    let (log, opened) = SledLog::open(place.dir, &outside.clock, outside.entropy.clone(), &options)?;
+    came_through(place.dir);
+    if let Found::LostTail(former) = &opened.found
+        && options.begin.is_none()
+    {
+        let Seq(acknowledged) = former.acknowledged;
+        tracing::error!(
+            alarm = "log_lost_tail", former = %former.id, last = former.last.0, acknowledged,
+            "the store ends before what was acknowledged: a new log begins"
+        );
+    }
     tracing::info!(log = %opened.log, head = opened.head.0, found = ?opened.found, gap = ?opened.gap, "the log is open");
     Ok(Incarnation::begin(outside, Box::new(log)).await?)
 }

@@ -25,7 +25,8 @@ struct Inner {
     metrics: Metrics,
     acts: bool,
     watch_limit_ms: u64,
-    running: Mutex<Option<(Registry, Health)>>,
+    /// The one that runs, or, while none does, what the last one knew: reading goes on.
+    shown: Mutex<Option<(Registry, Health)>>,
     /// Why the last incarnation ended, while none runs.
     failed: Mutex<Option<String>>,
 }
@@ -36,29 +37,36 @@ impl Window {
     pub fn new(settings: &Settings, clock: Clock, metrics: Metrics) -> Self {
         let watch_limit_ms = u64::from(settings.kubernetes.watch_silence_s) * 1_000;
         let acts = settings.act == Act::All;
-        Self(Arc::new(Inner { clock, metrics, acts, watch_limit_ms, running: Mutex::default(), failed: Mutex::default() }))
+        Self(Arc::new(Inner { clock, metrics, acts, watch_limit_ms, shown: Mutex::default(), failed: Mutex::default() }))
     }
 
-    /// Shows this incarnation from now on; `None`: why there is none.
+    /// Shows this incarnation from now on; an error: why there is none, and what the last one knew stays in sight.
     pub fn show(&self, running: Result<(Registry, Health), String>) {
-        let (running, failed) = match running {
-            Ok(running) => (Some(running), None),
-            Err(why) => (None, Some(why)),
+        let failed = match running {
+            Ok(running) => {
+                *self.0.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
+                None
+            }
+            Err(why) => Some(why),
         };
-        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
         *self.0.failed.lock().unwrap_or_else(PoisonError::into_inner) = failed;
     }
 
-    fn running(&self) -> Option<(Registry, Health)> {
-        self.0.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn shown(&self) -> Option<(Registry, Health)> {
+        self.0.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn failed(&self) -> Option<String> {
+        self.0.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How it is, for `/readyz`; brings the gauges up to date on the way.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
         let now_us = self.0.clock.now_us();
-        let running = self.running();
+        let running = self.shown();
         let vitals = running.as_ref().map_or_else(Vitals::default, |(_, health)| health.vitals());
+        let log_failed = self.failed().or(vitals.log_failed);
         let age_ms = |since_us: i64| u64::try_from(now_us.saturating_sub(since_us) / 1_000).unwrap_or(0);
         let gateway = match (vitals.not_believed, vitals.answered_us) {
             (Some(reason), _) => GatewayState::Bad { reason },
@@ -74,7 +82,8 @@ impl Window {
             listed: running.as_ref().is_some_and(|(registry, _)| registry.is_listed()),
             watch_age_ms,
             watch_limit_ms: self.0.watch_limit_ms,
-            log_writable: running.is_some() && vitals.log_failed.is_none(),
+            log_writable: running.is_some() && log_failed.is_none(),
+            log_failed,
             nodes_unknown: vitals.nodes_unknown,
             role: if self.0.acts { Role::Active } else { Role::Observing },
             gateway,
@@ -83,7 +92,7 @@ impl Window {
 
     /// How many subjects hold each alarm.
     pub fn count_alarms(&self) {
-        let Some((registry, _)) = self.running() else { return };
+        let Some((registry, _)) = self.shown() else { return };
         let states = registry.states();
         for name in show::ALARMS {
             let raised = states.iter().filter(|(_, state)| state.alarms.keys().any(|alarm| alarm.as_str() == *name)).count();
@@ -99,13 +108,13 @@ fn is_shown(state: &App) -> bool {
 
 impl AppsView for Window {
     fn apps(&self) -> BoxFuture<'_, Value> {
-        let apps = self.running().map(|(registry, _)| registry.states()).unwrap_or_default();
+        let apps = self.shown().map(|(registry, _)| registry.states()).unwrap_or_default();
         let apps: Vec<Value> = apps.iter().filter(|(_, state)| is_shown(state)).map(|(app, state)| show::brief(app, state)).collect();
         std::future::ready(json!({ "apps": apps })).boxed()
     }
 
     fn app<'a>(&'a self, app: &'a AppId) -> BoxFuture<'a, Option<Value>> {
-        let shown = self.running().and_then(|(registry, _)| {
+        let shown = self.shown().and_then(|(registry, _)| {
             let state = registry.state(app).filter(|state| is_shown(state))?;
             Some(show::whole(app, &state, registry.looks_again_us(app)))
         });

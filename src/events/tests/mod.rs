@@ -2,6 +2,8 @@
 
 mod bytes;
 mod contract;
+mod damage;
+mod evolution;
 mod faults;
 mod forgeries;
 mod goldens;

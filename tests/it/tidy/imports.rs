@@ -22,7 +22,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("prometheus_client", &["src/telemetry.rs"]),
     ("tracing_subscriber", &["src/telemetry.rs"]),
     ("getrandom", &["src/clock.rs"]),
-    ("jiff", &["src/cli/", "src/kube/", "src/app/", "src/sim/"]),
+    ("jiff", &["src/cli/", "src/kube/", "src/app/", "src/sim/", "src/run/"]),
+    ("rustix", &["src/cli/probe.rs"]),
 ];
 
 /// The code of every file that is compiled into the program, without tests.
