@@ -65,7 +65,12 @@ pub fn rescue(log: &Path, probe: Probe) -> io::Result<Option<Beginning>> {
     }
     let marks = Marks::read(&fs::read(log.join("marks")).unwrap_or_default());
     let in_doubt = opening.exists() || marks.mark.as_ref().is_none_or(|mark| !mark.clean);
-    let probed = if in_doubt { probe(log)? } else { Probed::Opens };
+    let probed = match (log.join("store/db").exists(), &marks.mark) {
+        (true, _) if in_doubt => probe(log)?,
+        (false, Some(_)) => Probed::Lost("its data file is missing".to_owned()),
+        // Orderly, or ended while it was made.
+        (true, _) | (false, None) => Probed::Opens,
+    };
     File::create(&opening)?;
     let Probed::Lost(why) = probed else { return Ok(None) };
     let aside = set_aside(log)?;
