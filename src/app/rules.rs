@@ -17,6 +17,12 @@ impl Rules {
         (number == 1).then_some(Self { number })
     }
 
+    /// Rules of a number that no build has: what a later default does to an old log.
+    #[cfg(test)]
+    pub(crate) const fn numbered(number: u16) -> Self {
+        Self { number }
+    }
+
     /// The number, as a record's header holds it.
     #[must_use]
     pub fn number(self) -> u16 {

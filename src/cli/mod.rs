@@ -11,6 +11,7 @@ pub mod error;
 pub mod log;
 pub mod output;
 pub mod plan;
+pub mod probe;
 pub mod remote;
 pub mod restore;
 pub mod run;
@@ -50,6 +51,8 @@ enum Command {
     Erase(erase::Args),
     Backup(backup::Args),
     Restore(restore::Args),
+    #[command(name = crate::run::rescue::PROBE)]
+    Probe(probe::Args),
 }
 
 /// What the commands are for, in the order of the help. One that is not built in is not shown.
@@ -89,6 +92,7 @@ fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Erase(args) => erase::run(&args),
         Command::Backup(args) => backup::run(&args),
         Command::Restore(args) => restore::run(&args),
+        Command::Probe(args) => probe::run(&args),
     };
     done.unwrap_or_else(|error| error.tell(cli.verbose))
 }

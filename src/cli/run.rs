@@ -19,7 +19,8 @@ use crate::gateway::SourceStore;
 use crate::gateway::client::GatewayClient;
 use crate::kube::client::{Connected, Surroundings, connect};
 use crate::kube::perform::Cluster;
-use crate::run::serve::{Listeners, ServeError, serve};
+use crate::run::rescue::probe_in_a_child;
+use crate::run::serve::{Listeners, Place, ServeError, serve};
 use crate::run::{Checkpoints, Outside, keys};
 use crate::telemetry::{self, Metrics};
 
@@ -76,7 +77,8 @@ async fn daemon(args: &Args, settings: Settings) -> Result<ExitCode, CliError> {
         sources: bind("sources.listen", &outside.settings.sources.listen).await?,
     };
     let checkpoints = Checkpoints::open(&outside.settings, &outside.entropy, Arc::new(say)).map_err(|error| refused("data_dir", error))?;
-    serve(outside, &log_dir, listeners, checkpoints, args.take_over, signalled()?).await.map_err(failed)?;
+    let place = Place { dir: &log_dir, probe: Some(probe_in_a_child) };
+    serve(outside, place, listeners, checkpoints, args.take_over, signalled()?).await.map_err(failed)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -138,7 +140,7 @@ pub(super) fn failed(error: ServeError) -> CliError {
         ServeError::Open(OpenError::Full(_)) => "make room on its disk",
         ServeError::Open(OpenError::NeedsVersion { .. }) => "run the newer version",
         ServeError::Open(OpenError::Damaged { .. }) => "wharf verify names what is damaged",
-        ServeError::Open(_) | ServeError::NotBegun(_) | ServeError::Part(_) | ServeError::Listener(_) => "",
+        ServeError::Open(_) | ServeError::Rescue(_) | ServeError::NotBegun(_) | ServeError::Part(_) | ServeError::Listener(_) => "",
     };
     CliError::refused(error.to_string(), advice).because(error)
 }

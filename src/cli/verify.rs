@@ -11,6 +11,7 @@ use super::log::{Format, open};
 use super::seen::{self, Seen, Verdict};
 use super::{output, words};
 use crate::events::check::{Report, check};
+use crate::events::damage::census;
 use crate::events::log::{LogReader, ReadError};
 use crate::proof::key::VerifierKey;
 use crate::run::checkpoints;
@@ -62,6 +63,7 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
 /// When the store does not answer.
 pub(super) fn judge(reader: &dyn LogReader, seen: Option<&Seen>, kept: Option<&Seen>) -> Result<(u8, Value), ReadError> {
     let integrity = check(reader)?;
+    let census = census(reader)?;
     let seen = seen.map(|seen| seen.compare(reader)).transpose()?;
     let kept = kept.map(|kept| the_folders_own(kept, reader, &integrity)).transpose()?;
     let decisions = verify_decisions(reader)?;
@@ -95,6 +97,9 @@ pub(super) fn judge(reader: &dyn LogReader, seen: Option<&Seen>, kept: Option<&S
         "marked": integrity.marked.map(|seq| seq.0),
         "checkpoint": seen.map(|(_, document)| document),
         "kept_checkpoint": kept.map(|(_, document)| document),
+        "unreadable": census.damaged,
+        "unreadable_named": census.named.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "newer": census.newer,
         "damaged": integrity.difference.as_ref().map(ToString::to_string),
         "reactions": decisions.reactions,
         "decisions": decisions.decisions,
@@ -140,6 +145,12 @@ fn in_words(document: &Value) -> String {
     }
     if let Some(damaged) = document["damaged"].as_str() {
         text.push_str(&format!("damaged {damaged}\n"));
+    }
+    if number("unreadable") > 0 {
+        text.push_str(&format!("unreadable: {}\n", number("unreadable")));
+    }
+    for damage in document["unreadable_named"].as_array().into_iter().flatten() {
+        text.push_str(&format!("  {damage}\n"));
     }
     let said = |value: &Value| value.as_str().map_or_else(|| "nothing".to_owned(), str::to_owned);
     let difference = &document["difference"];

@@ -53,12 +53,12 @@ pub enum CodecError {
     },
 }
 
-fn write<T: serde::Serialize>(payload: &T, out: &mut Vec<u8>) -> Result<(), String> {
+pub(super) fn write<T: serde::Serialize>(payload: &T, out: &mut Vec<u8>) -> Result<(), String> {
     bincode::serde::encode_into_std_write(payload, out, bincode::config::standard()).map_err(|error| error.to_string())?;
     Ok(())
 }
 
-fn read<T: serde::de::DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {
     read_within::<T, DECODE_MAX>(kind.name(), bytes)
 }
 

@@ -103,6 +103,13 @@ impl MemDisk {
         change(&mut self.disk().cached);
     }
 
+    /// The same for the marks file.
+    pub fn edit_marks(&self, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut disk = self.disk();
+        change(&mut disk.marks);
+        disk.durable_marks = disk.marks.clone();
+    }
+
     fn disk(&self) -> MutexGuard<'_, Disk> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -179,7 +186,8 @@ impl Store for MemStore {
             if visit(key, &block).is_break() {
                 return Ok(());
             }
-            at = Seq(key.0 + 1);
+            let Some(next) = key.0.checked_add(1) else { return Ok(()) };
+            at = Seq(next);
         }
     }
 

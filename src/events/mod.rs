@@ -6,6 +6,7 @@ pub mod block;
 pub mod cache;
 pub mod check;
 pub mod codec;
+pub mod damage;
 mod engine;
 pub mod erase;
 pub mod extends;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::engine::open_error;
 use super::log::OpenError;
-use super::sled_log::{Access, COLLECT_EVERY_MS, SledStore, sync_path, wait_for_threads};
+use super::sled_log::{Access, SledStore, Tuning, sync_path, wait_for_threads};
 
 const STORE: &str = "store";
 const PARTIAL: &str = "store.partial";
@@ -30,8 +30,8 @@ pub(super) fn renew(dir: &Path, lock: &File) -> Result<(), OpenError> {
         return Err(OpenError::Missing);
     }
     let holder = || lock.try_clone().map_err(open_error);
-    let from = SledStore::open_at(dir, &store, holder()?, Access::Reading, COLLECT_EVERY_MS)?;
-    let to = SledStore::open_at(dir, &partial, holder()?, Access::Writing { extra_sync: true }, COLLECT_EVERY_MS)?;
+    let from = SledStore::open_at(dir, &store, holder()?, Access::Reading, Tuning::USUAL)?;
+    let to = SledStore::open_at(dir, &partial, holder()?, Access::Writing { extra_sync: true }, Tuning::USUAL)?;
     from.copy_to(&to).map_err(open_error)?;
     drop((from, to));
     // A folder is renamed when none of the database's threads writes to it any more.

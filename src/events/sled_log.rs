@@ -30,8 +30,19 @@ const SEGMENT: usize = 2 << 20;
 /// sled's own default is 1 GiB. What it holds takes about twice this, and whoever reads a whole log reads each block once.
 const CACHE: u64 = 32 << 20;
 
-/// sled collects garbage in its flusher and nowhere else; this is its own default.
-pub(super) const COLLECT_EVERY_MS: u64 = 500;
+/// How sled keeps its files. A store is always opened with the segment it was made with.
+#[derive(Debug, Clone, Copy)]
+pub struct Tuning {
+    /// A segment, bytes.
+    pub segment: usize,
+    /// Between two garbage collections, milliseconds: sled collects in its flusher and nowhere else.
+    pub collect_every_ms: u64,
+}
+
+impl Tuning {
+    /// What every store is opened with; tests alone use another, to see much happen in a small file. The time is sled's default.
+    pub const USUAL: Self = Self { segment: SEGMENT, collect_every_ms: 500 };
+}
 
 /// How often sled's lock is tried, and the pause between two: two seconds in all.
 const LOCK_TRIES: u32 = 1_000;
@@ -52,22 +63,25 @@ impl SledLog {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(dir: &Path, clock: &Clock, entropy: Entropy, options: &OpenOptions) -> Result<(Self, Opened), OpenError> {
-        Self::open_collecting(dir, clock, entropy, options, COLLECT_EVERY_MS)
+        Self::open_tuned(dir, clock, entropy, options, Tuning::USUAL)
     }
 
-    /// The same with another time between two garbage collections: a test forces them.
-    pub(super) fn open_collecting(
+    /// The same with files that are kept otherwise: for tests.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_tuned(
         dir: &Path,
         clock: &Clock,
         entropy: Entropy,
         options: &OpenOptions,
-        collect_every_ms: u64,
+        tuning: Tuning,
     ) -> Result<(Self, Opened), OpenError> {
         make_folder(dir).map_err(engine::open_error)?;
         close_to_others(dir).map_err(engine::open_error)?;
         let lock = lock(dir)?;
         renew::finish(dir).map_err(engine::open_error)?;
-        let store = SledStore::open(dir, lock, Access::Writing { extra_sync: options.extra_sync }, collect_every_ms)?;
+        let store = SledStore::open(dir, lock, Access::Writing { extra_sync: options.extra_sync }, tuning)?;
         let (engine, opened) = Engine::open(store, clock, entropy, options)?;
         Ok((Self(engine), opened))
     }
@@ -83,7 +97,7 @@ impl SledLog {
         }
         let lock = lock(dir)?;
         renew::finish(dir).map_err(engine::open_error)?;
-        let reader = engine::open_for_reading(SledStore::open(dir, lock, Access::Reading, COLLECT_EVERY_MS)?)?;
+        let reader = engine::open_for_reading(SledStore::open(dir, lock, Access::Reading, Tuning::USUAL)?)?;
         Ok(reader)
     }
 
@@ -118,7 +132,7 @@ impl EventLog for SledLog {
 /// Makes a store that is to be filled with blocks as they are.
 pub(super) fn make_store(dir: &Path) -> Result<SledStore, OpenError> {
     make_folder(dir).map_err(engine::open_error)?;
-    SledStore::open(dir, lock(dir)?, Access::Writing { extra_sync: true }, COLLECT_EVERY_MS)
+    SledStore::open(dir, lock(dir)?, Access::Writing { extra_sync: true }, Tuning::USUAL)
 }
 
 /// Closes a store and returns when nothing writes to its folder any more.
@@ -127,8 +141,11 @@ pub(super) fn leave_store(store: SledStore, dir: &Path) -> Result<(), OpenError>
     wait_for_threads(&dir.join("store/db"))
 }
 
-/// Makes a folder and those above it, and syncs each new name.
-fn make_folder(dir: &Path) -> io::Result<()> {
+/// Makes a folder and those above it, with mode 0700, and syncs each new name.
+///
+/// # Errors
+/// When one cannot be made.
+pub fn make_folder(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
@@ -219,7 +236,8 @@ pub(super) enum Access {
 }
 
 pub(super) struct SledStore {
-    db: sled::Db,
+    /// There until the store is dropped.
+    db: Option<sled::Db>,
     /// sled's data file by a descriptor of our own: what is synced before anything is acknowledged.
     data: File,
     /// `None` only when it is opened for reading and there is none.
@@ -233,18 +251,21 @@ pub(super) struct SledStore {
 }
 
 impl SledStore {
-    fn open(dir: &Path, lock: File, access: Access, collect_every_ms: u64) -> Result<Self, OpenError> {
-        Self::open_at(dir, &dir.join("store"), lock, access, collect_every_ms)
+    fn open(dir: &Path, lock: File, access: Access, tuning: Tuning) -> Result<Self, OpenError> {
+        Self::open_at(dir, &dir.join("store"), lock, access, tuning)
     }
 
     /// The store of a log's folder, under another name than its own.
-    pub(super) fn open_at(dir: &Path, path: &Path, lock: File, access: Access, collect_every_ms: u64) -> Result<Self, OpenError> {
+    pub(super) fn open_at(dir: &Path, path: &Path, lock: File, access: Access, tuning: Tuning) -> Result<Self, OpenError> {
         let conf = path.join("conf");
         repair_conf(&conf).and_then(|()| remove_unfinished_snapshots(path)).map_err(engine::open_error)?;
         wait_for_threads(&path.join("db"))?;
-        let config = sled::Config::new().path(path).segment_size(SEGMENT).cache_capacity(CACHE);
-        let config = config.flush_every_ms(Some(collect_every_ms));
-        let db = config.open().map_err(|error| engine::open_error(from_sled(error)))?;
+        let config = sled::Config::new().path(path).segment_size(tuning.segment).cache_capacity(CACHE);
+        let config = config.flush_every_ms(Some(tuning.collect_every_ms));
+        // sled takes some damage for a broken promise of its own code, and panics.
+        let db = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| config.open()))
+            .map_err(|_| OpenError::Damaged { seq: Seq::NONE, what: "the store cannot be opened at all".to_owned() })?
+            .map_err(|error| engine::open_error(from_sled(error)))?;
         Self::beside(dir, path, db, lock, access).map_err(engine::open_error)
     }
 
@@ -255,7 +276,15 @@ impl SledStore {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 marks => Some(marks?),
             };
-            return Ok(Self { db, data, marks, blobs: path.join("blobs"), extra_sync: false, syncs: AtomicU64::new(0), _lock: lock });
+            return Ok(Self {
+                db: Some(db),
+                data,
+                marks,
+                blobs: path.join("blobs"),
+                extra_sync: false,
+                syncs: AtomicU64::new(0),
+                _lock: lock,
+            });
         };
         let marks = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("marks"))?;
         let length = usize::try_from(marks.metadata()?.len()).unwrap_or(marks::FILE);
@@ -269,18 +298,22 @@ impl SledStore {
         sync_path(path)?;
         sync_path(dir)?;
         sync_path(parent(dir))?;
-        Ok(Self { db, data, marks: Some(marks), blobs: path.join("blobs"), extra_sync, syncs: AtomicU64::new(0), _lock: lock })
+        Ok(Self { db: Some(db), data, marks: Some(marks), blobs: path.join("blobs"), extra_sync, syncs: AtomicU64::new(0), _lock: lock })
     }
 }
 
 impl SledStore {
     /// Copies everything, durably: also what a newer build has put there.
     pub(super) fn copy_to(&self, other: &Self) -> io::Result<()> {
-        for found in self.db.iter() {
+        for found in self.db().iter() {
             let (key, value) = found.map_err(from_sled)?;
-            other.db.insert(key, value).map_err(from_sled)?;
+            other.db().insert(key, value).map_err(from_sled)?;
         }
         other.sync()
+    }
+
+    fn db(&self) -> &sled::Db {
+        self.db.as_ref().expect("it is taken by drop alone")
     }
 
     fn marks_file(&self) -> io::Result<&File> {
@@ -290,6 +323,16 @@ impl SledStore {
     fn sync_file(&self, file: &File) -> io::Result<()> {
         self.syncs.fetch_add(1, Ordering::Relaxed);
         file.sync_data()
+    }
+}
+
+/// sled syncs its file when it is dropped, and panics when that fails: the log has failed by then, and its owner goes on.
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        let db = self.db.take();
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(db))).is_err() {
+            tracing::warn!("the store could not be closed");
+        }
     }
 }
 
@@ -307,20 +350,35 @@ fn key(seq: Seq) -> [u8; 9] {
     key
 }
 
-fn seq_of(key: &[u8]) -> io::Result<Seq> {
-    let seq = key.get(1..).and_then(|seq| seq.try_into().ok());
-    seq.map(|seq| Seq(u64::from_be_bytes(seq))).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a key that is no block's"))
+/// The number of a block's key; `None` for a key that no block has.
+fn seq_of(key: &[u8]) -> Option<Seq> {
+    key.get(1..).and_then(|seq| seq.try_into().ok()).map(|seq| Seq(u64::from_be_bytes(seq)))
+}
+
+/// Where a key stands that no block has: below the next block's.
+fn place_of(key: &[u8]) -> Seq {
+    let mut seq = [0; 8];
+    seq.iter_mut().zip(&key[1..]).for_each(|(to, from)| *to = *from);
+    Seq(u64::from_be_bytes(seq))
 }
 
 impl Store for SledStore {
     fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
-        let first = match self.db.range(key(Seq::NONE)..=key(from)).next_back() {
-            Some(found) => seq_of(&found.map_err(from_sled)?.0)?,
-            None => from,
-        };
-        for found in self.db.range(key(first)..=key(Seq(u64::MAX))) {
+        let mut first = from;
+        for found in self.db().range(key(Seq::NONE)..=key(from)).rev() {
+            if let Some(seq) = seq_of(&found.map_err(from_sled)?.0) {
+                first = seq;
+                break;
+            }
+        }
+        for found in self.db().range(key(first).to_vec()..vec![BLOCK_KEY + 1]) {
             let (key, block) = found.map_err(from_sled)?;
-            if visit(seq_of(&key)?, &block).is_break() {
+            // What lies under no block's key is no block, whatever it is: damage with a name, which hides nothing.
+            let ended = match seq_of(&key) {
+                Some(seq) => visit(seq, &block),
+                None => visit(place_of(&key), &[]),
+            };
+            if ended.is_break() {
                 break;
             }
         }
@@ -329,18 +387,18 @@ impl Store for SledStore {
 
     fn put(&self, batch: Batch) -> io::Result<()> {
         if let [(seq, block)] = batch.as_slice() {
-            self.db.insert(key(*seq), block.as_slice()).map_err(from_sled)?;
+            self.db().insert(key(*seq), block.as_slice()).map_err(from_sled)?;
             return Ok(());
         }
         let mut all = sled::Batch::default();
         for (seq, block) in batch {
             all.insert(&key(seq), block);
         }
-        self.db.apply_batch(all).map_err(from_sled)
+        self.db().apply_batch(all).map_err(from_sled)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.db.flush().map_err(from_sled)?;
+        self.db().flush().map_err(from_sled)?;
         if self.extra_sync { self.sync_file(&self.data) } else { Ok(()) }
     }
 
@@ -360,7 +418,7 @@ impl Store for SledStore {
     }
 
     fn needs_newer(&self) -> io::Result<bool> {
-        self.db.range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
+        self.db().range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
     }
 
     fn cache(&self) -> Option<&dyn Cache> {
@@ -368,7 +426,7 @@ impl Store for SledStore {
     }
 
     fn size(&self) -> io::Result<StoredSize> {
-        let bytes = self.db.size_on_disk().map_err(from_sled)?;
+        let bytes = self.db().size_on_disk().map_err(from_sled)?;
         let blobs = fs::read_dir(&self.blobs)?.count() as u64;
         Ok(StoredSize { bytes, blobs, syncs: self.syncs.load(Ordering::Relaxed), ..StoredSize::default() })
     }
@@ -380,11 +438,11 @@ fn cache_key(key: &[u8]) -> Vec<u8> {
 
 impl Cache for SledStore {
     fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        Ok(self.db.get(cache_key(key)).map_err(from_sled)?.map(|value| value.to_vec()))
+        Ok(self.db().get(cache_key(key)).map_err(from_sled)?.map(|value| value.to_vec()))
     }
 
     fn each(&self, visit: &mut cache::Visit<'_>) -> io::Result<()> {
-        for found in self.db.scan_prefix([CACHE_KEY]) {
+        for found in self.db().scan_prefix([CACHE_KEY]) {
             let (key, value) = found.map_err(from_sled)?;
             if visit(&key[1..], &value).is_break() {
                 break;
@@ -401,7 +459,7 @@ impl Cache for SledStore {
                 None => all.remove(cache_key(&key)),
             }
         }
-        self.db.apply_batch(all).map_err(from_sled)
+        self.db().apply_batch(all).map_err(from_sled)
     }
 }
 
@@ -419,8 +477,8 @@ mod tests {
         };
         let put = |key: &[u8]| {
             let access = Access::Writing { extra_sync: true };
-            let store = SledStore::open(folder.path(), lock(folder.path())?, access, COLLECT_EVERY_MS)?;
-            store.db.insert(key, &[1]).map_err(|error| engine::open_error(from_sled(error)))?;
+            let store = SledStore::open(folder.path(), lock(folder.path())?, access, Tuning::USUAL)?;
+            store.db().insert(key, &[1]).map_err(|error| engine::open_error(from_sled(error)))?;
             store.sync().map_err(engine::open_error)
         };
         assert!(matches!(open(), Ok(Seq(1))));

@@ -97,6 +97,9 @@ pub(super) fn each_item(key: Seq, bytes: &[u8], from: Seq, subject: Option<&str>
         Ok(block) => block,
         Err(error) => return visit(Err(Damage { seq: key, whole_block: true, fault: error.into() })),
     };
+    if block.head.first != key {
+        return visit(Err(Damage { seq: key, whole_block: true, fault: Fault::Misplaced(block.head.first) }));
+    }
     let mut former = None;
     for (seq, frame) in block.records() {
         let wanted = match &frame {

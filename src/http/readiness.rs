@@ -58,6 +58,8 @@ pub struct Readiness {
     pub watch_limit_ms: u64,
     /// The log takes appends.
     pub log_writable: bool,
+    /// Why it takes none, when that is known.
+    pub log_failed: Option<String>,
     /// Nodes cannot be watched: nothing is ever forced away. It fails nothing.
     pub nodes_unknown: bool,
     /// What the daemon is for now.
@@ -102,6 +104,7 @@ impl Readiness {
             "watch_age_ms": self.watch_age_ms,
             "watch_limit_ms": self.watch_limit_ms,
             "log_writable": self.log_writable,
+            "log_failed": self.log_failed,
             "nodes_unknown": self.nodes_unknown,
             "gateway": gateway,
         })

@@ -15,14 +15,15 @@ use tokio::sync::watch;
 use super::checkpoints::Checkpoints;
 use super::incarnation::{Incarnation, NotBegun, Outside};
 use super::lease::{Lease, Permitted};
+use super::rescue::{Probe, came_through, rescue};
 use super::window::Window;
 use crate::actors::Ended;
 use crate::config::Act;
-use crate::events::log::{Beginning, EventLog as _, LogReader, OpenError, OpenOptions};
+use crate::events::log::{Beginning, EventLog as _, Found, LogReader, OpenError, OpenOptions};
 use crate::events::sled_log::SledLog;
 use crate::http::control::{Control, serve_control};
 use crate::http::sources::serve_sources;
-use crate::ids::Subject;
+use crate::ids::{Seq, Subject};
 use crate::kube::lease::Held;
 
 /// Between two tries to open a log that failed.
@@ -36,6 +37,9 @@ pub enum ServeError {
     /// The log cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// What is in the log's folder cannot be tried or set aside.
+    #[error("the log's folder: {0}")]
+    Rescue(#[source] std::io::Error),
     /// An incarnation did not begin.
     #[error(transparent)]
     NotBegun(#[from] NotBegun),
@@ -55,6 +59,15 @@ pub struct Listeners {
     pub sources: TcpListener,
 }
 
+/// Where the log is, and how it is tried when it is in doubt.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The log's folder.
+    pub dir: &'a Path,
+    /// Tries it before it is opened in this process; `None`: it is opened untried.
+    pub probe: Option<Probe>,
+}
+
 /// Serves until `stop` is ready, then ends in order; what it gives is the reason. With `take_over` a log that may not act is
 /// followed by a new one that may.
 ///
@@ -62,7 +75,7 @@ pub struct Listeners {
 /// See [`ServeError`].
 pub async fn serve(
     outside: Outside,
-    dir: &Path,
+    place: Place<'_>,
     listeners: Listeners,
     checkpoints: Checkpoints,
     take_over: bool,
@@ -101,7 +114,7 @@ pub async fn serve(
     };
     let served = tokio::select! {
         biased;
-        served = incarnations(&outside, dir, &window, &checkpoints, take_over, stop) => served,
+        served = incarnations(&outside, place, &window, &checkpoints, take_over, stop) => served,
         () = checkpoints.keep_making() => Ok(()),
     };
     let _ = stopping.send(true);
@@ -124,7 +137,7 @@ fn listener_failed(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -
 
 async fn incarnations(
     outside: &Outside,
-    dir: &Path,
+    place: Place<'_>,
     window: &Window,
     checkpoints: &Checkpoints,
     mut take_over: bool,
@@ -134,7 +147,7 @@ async fn incarnations(
     let mut lease = Lease::new(outside);
     let mut tries = 0;
     loop {
-        let begun = begin(outside, dir, window, &lease, &mut take_over, stop.as_mut()).await;
+        let begun = begin(outside, place, window, &lease, &mut take_over, stop.as_mut()).await;
         let (mut incarnation, held) = match begun {
             Ok(Some(begun)) => begun,
             Ok(None) => return Ok(()),
@@ -175,10 +188,10 @@ async fn incarnations(
             }
         };
         drop(reader);
-        window.show_nothing();
         checkpoints.show(None);
         match ended {
             Ended::LogFailed(why) => {
+                window.show_failed(&why);
                 tracing::error!(why, "the log has failed: nothing is acted on until it can be opened again");
                 drop(incarnation.stop_and_keep("log_failed").await);
                 tries = 1;
@@ -189,6 +202,7 @@ async fn incarnations(
                 }
             }
             Ended::PartFailed(why) => {
+                window.show_nothing();
                 let _ = incarnation.stop("part_failed").await;
                 return Err(ServeError::Part(why));
             }
@@ -213,13 +227,13 @@ async fn keep(lease: &mut Lease, outside: &Outside, reader: &Arc<dyn LogReader>,
 /// An incarnation over the log, as soon as it may act; `None` when it was stopped before. One that never acts needs no Lease.
 async fn begin(
     outside: &Outside,
-    dir: &Path,
+    place: Place<'_>,
     window: &Window,
     lease: &Lease,
     take_over: &mut bool,
     mut stop: Pin<&mut (impl Future<Output = &'static str> + Send)>,
 ) -> Result<Option<(Incarnation, Option<Held>)>, ServeError> {
-    let mut log = open(outside, dir, None)?;
+    let mut log = open(outside, place, None).await?;
     let mut held = None;
     if outside.settings.act == Act::All {
         let reader = log.reader();
@@ -234,7 +248,7 @@ async fn begin(
             Some(Permitted::TakeOver(beginning)) => {
                 let closed = Box::new(log).close();
                 closed.map_err(|error| ServeError::Part(format!("the log cannot be closed: {error}")))?;
-                log = open(outside, dir, Some(beginning))?;
+                log = open(outside, place, Some(beginning)).await?;
                 let taken = lease.take_over(outside, log.reader().as_ref()).await;
                 *take_over = false;
                 Some(taken.map_err(|error| ServeError::Part(format!("the lease cannot be taken over: {error}")))?)
@@ -250,9 +264,24 @@ async fn begin(
     Ok(Some((Incarnation::begin(outside, Box::new(log)).await?, held)))
 }
 
-fn open(outside: &Outside, dir: &Path, begin: Option<Beginning>) -> Result<SledLog, ServeError> {
-    let options = OpenOptions { begin, ..OpenOptions::new(Subject::Daemon(outside.settings.instance().to_owned())) };
-    let (log, opened) = SledLog::open(dir, &outside.clock, outside.entropy.clone(), &options)?;
+async fn open(outside: &Outside, place: Place<'_>, begin: Option<Beginning>) -> Result<SledLog, ServeError> {
+    let mut options = OpenOptions { begin, ..OpenOptions::new(Subject::Daemon(outside.settings.instance().to_owned())) };
+    if let Some(probe) = place.probe.filter(|_| options.begin.is_none()) {
+        let dir = place.dir.to_path_buf();
+        let rescued = tokio::task::spawn_blocking(move || rescue(&dir, probe)).await;
+        options.begin = rescued.map_err(std::io::Error::other).flatten().map_err(ServeError::Rescue)?;
+    }
+    let (log, opened) = SledLog::open(place.dir, &outside.clock, outside.entropy.clone(), &options)?;
+    came_through(place.dir);
+    if let Found::LostTail(former) = &opened.found
+        && options.begin.is_none()
+    {
+        let Seq(acknowledged) = former.acknowledged;
+        tracing::error!(
+            alarm = "log_lost_tail", former = %former.id, last = former.last.0, acknowledged,
+            "the store ends before what was acknowledged: a new log begins"
+        );
+    }
     tracing::info!(log = %opened.log, head = opened.head.0, found = ?opened.found, gap = ?opened.gap, "the log is open");
     Ok(log)
 }

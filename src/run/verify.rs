@@ -25,7 +25,8 @@ pub struct Verified {
     pub unverifiable: Option<(Seq, String)>,
 }
 
-struct Pass {
+struct Pass<'a> {
+    known: &'a dyn Fn(u16) -> Option<Rules>,
     verified: Verified,
     apps: BTreeMap<AppId, App>,
     settings: BTreeMap<Seq, PlanSettings>,
@@ -38,7 +39,15 @@ struct Pass {
 /// # Errors
 /// When the store does not answer.
 pub fn verify_decisions(reader: &dyn LogReader) -> Result<Verified, ReadError> {
-    let mut pass = Pass { verified: Verified::default(), apps: BTreeMap::new(), settings: BTreeMap::new(), reaction: Vec::new() };
+    verify_decisions_under(reader, &Rules::of)
+}
+
+/// The same with other rules than this build's: `known` gives those of a number.
+///
+/// # Errors
+/// When the store does not answer.
+pub fn verify_decisions_under(reader: &dyn LogReader, known: &dyn Fn(u16) -> Option<Rules>) -> Result<Verified, ReadError> {
+    let mut pass = Pass { known, verified: Verified::default(), apps: BTreeMap::new(), settings: BTreeMap::new(), reaction: Vec::new() };
     reader.scan(Seq(1), &mut |item| {
         match item {
             Ok(stored) => {
@@ -62,7 +71,7 @@ pub fn verify_decisions(reader: &dyn LogReader) -> Result<Verified, ReadError> {
     Ok(pass.verified)
 }
 
-impl Pass {
+impl Pass<'_> {
     fn is_over(&self) -> bool {
         self.verified.difference.is_some() || self.verified.unverifiable.is_some()
     }
@@ -80,7 +89,7 @@ impl Pass {
             }
         }
         let Subject::App(app) = &first.header.subject else { return };
-        let Some(rules) = Rules::of(first.header.rules) else {
+        let Some(rules) = (self.known)(first.header.rules) else {
             return self
                 .give_up(first.header.seq, &format!("was decided under rules {}, which this version does not know", first.header.rules));
         };

@@ -39,6 +39,8 @@ enum Shown {
     /// No incarnation runs.
     #[default]
     Nothing,
+    /// None runs, and what the last one knew stays in sight: why.
+    Failed(Registry, Health, String),
     /// One runs.
     Running(Registry, Health),
     /// None may run: what the log says, and why.
@@ -64,6 +66,16 @@ impl Window {
         self.put(Shown::Nothing);
     }
 
+    /// Shows what the incarnation knew whose log failed, and why that was.
+    pub fn show_failed(&self, why: &str) {
+        let mut shown = self.0.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        *shown = match std::mem::take(&mut *shown) {
+            Shown::Running(registry, health) | Shown::Failed(registry, health, _) => Shown::Failed(registry, health, why.to_owned()),
+            Shown::Nothing => Shown::Nothing,
+            Shown::StandingBy(states, why) => Shown::StandingBy(states, why),
+        };
+    }
+
     /// Shows what the log says while another may act, and why that is so.
     pub fn show_standing_by(&self, states: Arc<BTreeMap<AppId, Arc<App>>>, why: String) {
         self.put(Shown::StandingBy(states, why));
@@ -82,16 +94,17 @@ impl Window {
         *self.0.log.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(reader));
     }
 
+    /// The incarnation that runs, or the last one while its log is opened again.
     fn running(&self) -> Option<(Registry, Health)> {
         match self.shown() {
-            Shown::Running(registry, health) => Some((registry, health)),
+            Shown::Running(registry, health) | Shown::Failed(registry, health, _) => Some((registry, health)),
             Shown::Nothing | Shown::StandingBy(..) => None,
         }
     }
 
     fn states(&self) -> Vec<(AppId, Arc<App>)> {
         match self.shown() {
-            Shown::Running(registry, _) => registry.states(),
+            Shown::Running(registry, _) | Shown::Failed(registry, ..) => registry.states(),
             Shown::StandingBy(states, _) => states.iter().map(|(app, state)| (app.clone(), Arc::clone(state))).collect(),
             Shown::Nothing => Vec::new(),
         }
@@ -102,11 +115,13 @@ impl Window {
     pub fn readiness(&self) -> Readiness {
         let now_us = self.0.clock.now_us();
         let running = self.running();
-        let standing_by = match self.shown() {
-            Shown::StandingBy(_, why) => Some(why),
-            Shown::Running(..) | Shown::Nothing => None,
+        let (standing_by, failed) = match self.shown() {
+            Shown::StandingBy(_, why) => (Some(why), None),
+            Shown::Failed(_, _, why) => (None, Some(why)),
+            Shown::Running(..) | Shown::Nothing => (None, None),
         };
         let vitals = running.as_ref().map_or_else(Vitals::default, |(_, health)| health.vitals());
+        let log_failed = failed.or(vitals.log_failed);
         let age_ms = |since_us: i64| u64::try_from(now_us.saturating_sub(since_us) / 1_000).unwrap_or(0);
         let gateway = match (vitals.not_believed, vitals.answered_us) {
             (Some(reason), _) => GatewayState::Bad { reason },
@@ -122,7 +137,8 @@ impl Window {
             listed: running.as_ref().is_some_and(|(registry, _)| registry.is_listed()),
             watch_age_ms,
             watch_limit_ms: self.0.watch_limit_ms,
-            log_writable: running.is_some() && vitals.log_failed.is_none(),
+            log_writable: running.is_some() && log_failed.is_none(),
+            log_failed,
             nodes_unknown: vitals.nodes_unknown,
             role: match (&standing_by, self.0.acts) {
                 (Some(_), _) => Role::StandingBy,
@@ -136,8 +152,7 @@ impl Window {
 
     /// How many subjects hold each alarm.
     pub fn count_alarms(&self) {
-        let Some((registry, _)) = self.running() else { return };
-        let states = registry.states();
+        let states = self.states();
         for name in show::ALARMS {
             let raised = states.iter().filter(|(_, state)| state.alarms.keys().any(|alarm| alarm.as_str() == *name)).count();
             self.0.metrics.alarms(name, raised);
@@ -159,7 +174,7 @@ impl AppsView for Window {
 
     fn app<'a>(&'a self, app: &'a AppId) -> BoxFuture<'a, Option<Value>> {
         let (state, looks_again_us) = match self.shown() {
-            Shown::Running(registry, _) => (registry.state(app), registry.looks_again_us(app)),
+            Shown::Running(registry, _) | Shown::Failed(registry, ..) => (registry.state(app), registry.looks_again_us(app)),
             Shown::StandingBy(states, _) => (states.get(app).cloned(), None),
             Shown::Nothing => (None, None),
         };

@@ -14,7 +14,7 @@ use crate::events::record::Event;
 use crate::events::sled_log::SledLog;
 use crate::events::stored::Body;
 use crate::ids::Seq;
-use crate::run::serve::{Listeners, ServeError, serve};
+use crate::run::serve::{Listeners, Place, ServeError, serve};
 use crate::run::{Checkpoints, Outside};
 
 /// A daemon with a data folder of its own.
@@ -36,7 +36,8 @@ impl Daemon {
         let dir = dir.to_path_buf();
         let settings = Settings { data_dir: dir.display().to_string(), ..outside.settings.clone() };
         let checkpoints = Checkpoints::open(&settings, &outside.entropy, Arc::new(|_| ())).expect("a key");
-        let running = tokio::spawn(async move { serve(outside, &dir, listeners, checkpoints, take_over, stop_it).await });
+        let running =
+            tokio::spawn(async move { serve(outside, Place { dir: &dir, probe: None }, listeners, checkpoints, take_over, stop_it).await });
         Self { stop, running }
     }
 

@@ -4,6 +4,7 @@ mod admission;
 mod crashes;
 mod durability;
 mod failures;
+mod fixtures;
 mod leases;
 mod modes;
 pub(super) mod poison;

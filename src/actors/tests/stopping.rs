@@ -87,13 +87,14 @@ async fn a_signal_ends_the_whole_daemon_in_order() {
     let listen = || async { tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port") };
     let listeners = crate::run::serve::Listeners { control: listen().await, sources: listen().await };
     let host = town.world.gateway.deploy("acme/bot");
+    let place = crate::run::serve::Place { dir: dir.path(), probe: None };
     let stop = async {
         tokio::time::sleep(Duration::from_secs(60)).await;
         "SIGTERM"
     };
     let checkpoints = crate::run::Checkpoints::open(&town.outside.settings, &town.outside.entropy, std::sync::Arc::new(|_| ()));
     let checkpoints = checkpoints.expect("a key");
-    crate::run::serve::serve(town.outside.clone(), dir.path(), listeners, checkpoints, false, stop).await.expect("it ends in order");
+    crate::run::serve::serve(town.outside.clone(), place, listeners, checkpoints, false, stop).await.expect("it ends in order");
     assert_eq!(town.pods(), std::slice::from_ref(&host));
     assert_eq!(town.world.gateway.app("acme/bot").and_then(|app| app.live_host), Some(host));
     let reader = crate::events::sled_log::SledLog::open_for_reading(dir.path()).expect("nobody holds it");

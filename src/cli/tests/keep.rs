@@ -112,6 +112,7 @@ fn readiness() -> Readiness {
         nodes_unknown: false,
         role: Role::Active,
         standing_by: None,
+        log_failed: None,
         gateway: GatewayState::Waiting,
     }
 }

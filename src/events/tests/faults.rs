@@ -13,7 +13,7 @@ use crate::events::kinds::daemon::{FormerLog, LogBefore, LogRestarted, RestartRe
 use crate::events::log::{AppendError, EventLog, Found, OpenError};
 use crate::events::mem_log::{MemFault, Unsynced};
 use crate::events::record::{Event, Kind};
-use crate::events::sled_log::SledLog;
+use crate::events::sled_log::{SledLog, Tuning};
 use crate::events::tree::EMPTY_ROOT;
 use crate::ids::Seq;
 
@@ -286,7 +286,9 @@ fn maximal_blocks_make_no_blob() {
     let world = OnDisk::new();
     let clock = Clock::simulated(START_US);
     // Garbage is collected every millisecond: between any two appends.
-    let (mut log, _) = SledLog::open_collecting(&world.path(), &clock, Entropy::os(), &options(), 1).expect("opens");
+    let (mut log, _) =
+        SledLog::open_tuned(&world.path(), &clock, Entropy::os(), &options(), Tuning { collect_every_ms: 1, ..Tuning::USUAL })
+            .expect("opens");
     // One record a block: 17 blocks fill a leaf and split it; the leaf is rewritten whole every tenth.
     for _ in 0..6 {
         for _ in 0..40 {

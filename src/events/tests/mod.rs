@@ -3,7 +3,9 @@
 mod backups;
 mod bytes;
 mod contract;
+mod damage;
 mod erase;
+mod evolution;
 mod faults;
 mod forgeries;
 mod goldens;

@@ -44,6 +44,7 @@ fn ready() -> Readiness {
         watch_age_ms: Some(1_000),
         watch_limit_ms: 150_000,
         log_writable: true,
+        log_failed: None,
         nodes_unknown: false,
         standing_by: None,
         role: Role::Active,

@@ -1,7 +1,7 @@
 //! What a disk can hold after the power was cut at some point of a recording. Knows nothing of logs.
 //!
-//! A file's content is durable as it was when the file was last synced; what was written since is lost, or kept in part, in
-//! pieces of 4 KiB. `sync_file_range` makes nothing durable. A name is durable once any file was synced, as ext4's journal has
+//! A file's content is durable as it was when the file was last synced; what was written since is lost, or kept in part: any of
+//! the writes, in pages, in sectors. `sync_file_range` makes nothing durable. A name is durable once any file was synced, as ext4's journal has
 //! it, or, strictly, only once its folder was.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +9,12 @@ use std::fs;
 use std::path::Path;
 
 use super::recorder::op;
+use crate::support::random::Random;
 
-const PIECE: usize = 4096;
+/// What a write can be torn into, bytes.
+pub(super) const WRITE: usize = usize::MAX;
+pub(super) const PAGE: usize = 4096;
+pub(super) const SECTOR: usize = 512;
 
 /// One recorded call.
 #[derive(Debug)]
@@ -22,6 +26,11 @@ pub(super) struct Call {
 }
 
 impl Call {
+    /// Where it wrote into the store's data file, and how much.
+    pub(super) fn wrote_data(&self) -> Option<(u64, usize)> {
+        (self.op == op::WRITE && self.path.ends_with("store/db")).then_some((self.number, self.data.len()))
+    }
+
     /// What was acknowledged here, when that is what it notes.
     pub(super) fn acknowledged(&self) -> Option<&[u8]> {
         (self.op == op::ACKNOWLEDGED).then_some(&self.data)
@@ -56,10 +65,25 @@ pub(super) fn read(mut bytes: &[u8]) -> Vec<Call> {
 pub(super) enum Unsynced {
     /// All are lost.
     Lost,
-    /// Some pieces of them are there, by that seed.
-    Torn(u64),
+    /// Some pieces of that length are there, whichever the seed says.
+    Some {
+        /// [`WRITE`], [`PAGE`] or [`SECTOR`].
+        piece: usize,
+        /// Another one, another subset.
+        seed: u64,
+    },
     /// All are there.
     Kept,
+}
+
+impl Unsynced {
+    /// The same with another subset for each point.
+    pub(super) fn at(self, point: usize) -> Self {
+        match self {
+            Self::Some { piece, seed } => Self::Some { piece, seed: seed.wrapping_add(point as u64) },
+            Self::Lost | Self::Kept => self,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -150,7 +174,7 @@ impl Disk {
             (_, false) => &self.journaled,
         };
         let mut folders = BTreeSet::from([""]);
-        let mut random = Random(if let Unsynced::Torn(seed) = unsynced { seed } else { 0 });
+        let mut random = Random::new(if let Unsynced::Some { seed, .. } = unsynced { seed } else { 0 });
         for (name, target) in names {
             let above = name.rsplit_once('/').map_or("", |(above, _)| above);
             if !folders.contains(above) {
@@ -174,15 +198,15 @@ impl Inode {
             match (unsynced, change) {
                 (Unsynced::Lost, _) => {}
                 (Unsynced::Kept, change) => change.apply(&mut content),
-                (Unsynced::Torn(_), Change::Length(_)) => {
+                (Unsynced::Some { .. }, Change::Length(_)) => {
                     if random.coin() {
                         change.apply(&mut content);
                     }
                 }
-                (Unsynced::Torn(_), Change::Write(at, bytes)) => {
+                (Unsynced::Some { piece, .. }, Change::Write(at, bytes)) => {
                     let mut from = 0;
                     while from < bytes.len() {
-                        let to = (from + PIECE - (at + from) % PIECE).min(bytes.len());
+                        let to = from.saturating_add(piece - (at + from) % piece).min(bytes.len());
                         if random.coin() {
                             put(&mut content, at + from, &bytes[from..to]);
                         }
@@ -209,17 +233,4 @@ fn put(content: &mut Vec<u8>, at: usize, bytes: &[u8]) {
         content.resize(at + bytes.len(), 0);
     }
     content[at..at + bytes.len()].copy_from_slice(bytes);
-}
-
-/// SplitMix64: a seed gives the same coins everywhere.
-struct Random(u64);
-
-impl Random {
-    fn coin(&mut self) -> bool {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) & 1 == 1
-    }
 }

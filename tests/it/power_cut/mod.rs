@@ -8,31 +8,44 @@ mod images;
 mod recorder;
 
 use std::fs;
+use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 
-use images::{Call, Disk, Unsynced};
+use images::{Call, Disk, PAGE, SECTOR, Unsynced, WRITE};
 use wharfinger::clock::{Clock, Entropy};
 use wharfinger::events::check::check;
 use wharfinger::events::kinds::daemon::IncarnationStopped;
 use wharfinger::events::kinds::step::StepExplained;
 use wharfinger::events::log::{Acknowledged, EventLog, OpenOptions, Opened};
 use wharfinger::events::record::{Draft, Event, Reaction};
-use wharfinger::events::sled_log::SledLog;
+use wharfinger::events::sled_log::{SledLog, Tuning};
 use wharfinger::events::tree::{Tree, TreeHead};
 use wharfinger::ids::{LogId, Seq, Subject, Word};
 
+use crate::support::random::{Random, number, seed};
+
 const FOLDER: &str = "WHARF_POWER_CUT";
 const NO_EXTRA_SYNC: &str = "WHARF_POWER_CUT_NO_EXTRA_SYNC";
+const SMALL: &str = "WHARF_POWER_CUT_SMALL";
+const SEED: &str = "WHARF_POWER_CUT_SEED";
+const POINTS: &str = "WHARF_POWER_CUT_POINTS";
+
+/// Points of a usual run, for each way of losing.
+const FEW: u64 = 30;
+
+/// A store whose files are reused many times within a short recording: segments that a few commits fill, and garbage collected
+/// between any two.
+const SMALL_FILES: Tuning = Tuning { segment: 64 << 10, collect_every_ms: 1 };
 
 fn options() -> OpenOptions {
     OpenOptions::new(Subject::daemon("world").expect("a name"))
 }
 
-fn open(root: &Path, options: &OpenOptions) -> Result<(Box<SledLog>, Opened), String> {
+fn open(root: &Path, options: &OpenOptions, tuning: Tuning) -> Result<(Box<SledLog>, Opened), String> {
     let clock = Clock::simulated(1_700_000_000_000_000);
-    let opened = SledLog::open(&root.join("data/log"), &clock, Entropy::os(), options);
+    let opened = SledLog::open_tuned(&root.join("data/log"), &clock, Entropy::os(), options, tuning);
     let (log, opened) = opened.map_err(|error| format!("it does not open: {error}"))?;
     Ok((Box::new(log), opened))
 }
@@ -65,16 +78,18 @@ fn workload() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let folder = Path::new(&folder);
     let options = OpenOptions { extra_sync: std::env::var_os(NO_EXTRA_SYNC).is_none(), ..options() };
+    let small = std::env::var_os(SMALL).is_some();
+    let (tuning, rounds) = if small { (SMALL_FILES, 40) } else { (Tuning::USUAL, 8) };
     recorder::start(&folder.join("root"), &folder.join("recording"));
     for life in 0..4 {
-        let (mut log, _) = open(&folder.join("root"), &options).expect("opens");
+        let (mut log, _) = open(&folder.join("root"), &options, tuning).expect("opens");
         let reader = log.reader();
         note(reader.acknowledged());
-        for round in 0..8 {
-            let small = [reaction("app/acme/bot", 0, 1 + round), reaction("app/acme/bee", 200, 2)];
+        for round in 0..rounds {
+            let short = [reaction("app/acme/bot", 0, 1 + round % 8), reaction("app/acme/bee", 200, 2)];
             // Now and then a reaction of several blocks.
             let large = [reaction("app/acme/cat", 9_000, 2 + life * 2)];
-            log.append(if round % 4 == 3 { &large } else { &small }).expect("appended");
+            log.append(if round % 4 == 3 && !small { &large } else { &short }).expect("appended");
             note(reader.acknowledged());
         }
         if life % 2 == 0 {
@@ -83,22 +98,28 @@ fn workload() {
     }
 }
 
+/// A recording, and how its store's files are kept.
+struct Recorded {
+    calls: Vec<Call>,
+    tuning: Tuning,
+}
+
 /// Runs the workload in a child and gives what it told the kernel.
-fn recorded(folder: &Path, extra_sync: bool) -> Vec<Call> {
+fn recorded(folder: &Path, small: bool, extra_sync: bool) -> Recorded {
     fs::create_dir(folder.join("root")).expect("made");
     let mut child = Command::new(std::env::current_exe().expect("this test"));
     child.args(["power_cut::workload", "--exact"]).env(FOLDER, folder);
-    if !extra_sync {
-        child.env(NO_EXTRA_SYNC, "1");
-    }
+    let switches = [(SMALL, small), (NO_EXTRA_SYNC, !extra_sync)];
+    child.envs(switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| (name, "1")));
     let ended = child.output().expect("the child runs");
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
-    images::read(&fs::read(folder.join("recording")).expect("a recording"))
+    let calls = images::read(&fs::read(folder.join("recording")).expect("a recording"));
+    Recorded { calls, tuning: if small { SMALL_FILES } else { Tuning::USUAL } }
 }
 
 /// Opens an image and compares it with what was promised.
-fn verify(root: &Path, promised: Option<Acknowledged>) -> Result<(), String> {
-    let (mut log, opened) = open(root, &options())?;
+fn verify(root: &Path, tuning: Tuning, promised: Option<Acknowledged>) -> Result<(), String> {
+    let (mut log, opened) = open(root, &options(), tuning)?;
     let reader = log.reader();
     if let Some(difference) = check(&*reader).map_err(|error| error.to_string())?.difference {
         return Err(format!("{opened:?}: {difference}"));
@@ -125,19 +146,20 @@ fn temporary() -> tempfile::TempDir {
 }
 
 /// Cuts the power after each chosen call and gives what went wrong, and how many points there were.
-fn cut(calls: &[Call], unsynced: Unsynced, strict_names: bool, chosen: impl Fn(usize, &Call) -> bool) -> (Vec<String>, usize) {
+fn cut(recorded: &Recorded, unsynced: Unsynced, strict_names: bool, mut chosen: impl FnMut(usize, &Call) -> bool) -> (Vec<String>, usize) {
     let mut disk = Disk::default();
     let mut promised = None;
     let (mut wrong, mut points) = (Vec::new(), 0);
-    for (number, call) in calls.iter().enumerate() {
+    for (number, call) in recorded.calls.iter().enumerate() {
         disk.apply(call);
         promised = call.acknowledged().map(noted).or(promised);
         if chosen(number, call) {
             points += 1;
             let image = temporary();
-            disk.image(unsynced, strict_names, image.path());
-            if let Err(why) = verify(image.path(), promised) {
-                wrong.push(format!("after call {number}, {unsynced:?}, strict names {strict_names}: {why}"));
+            let lost = unsynced.at(number);
+            disk.image(lost, strict_names, image.path());
+            if let Err(why) = verify(image.path(), recorded.tuning, promised) {
+                wrong.push(format!("after call {number}, {lost:?}, strict names {strict_names}: {why}"));
             }
         }
     }
@@ -163,45 +185,82 @@ fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
+/// Cuts the power at points of chance, in every way of losing, and gives how many points there were.
+fn loses_nothing(name: &str, small: bool) -> usize {
+    let folder = temporary();
+    let recorded = recorded(folder.path(), small, true);
+    let (seed, few) = (seed(SEED), number(POINTS).unwrap_or(FEW));
+    let mut random = Random::new(seed);
+    let (mut all, calls) = (0, recorded.calls.len());
+    for (unsynced, strict_names) in [
+        (Unsynced::Lost, false),
+        (Unsynced::Lost, true),
+        (Unsynced::Some { piece: WRITE, seed }, false),
+        (Unsynced::Some { piece: PAGE, seed }, true),
+        (Unsynced::Some { piece: PAGE, seed: !seed }, false),
+        (Unsynced::Some { piece: SECTOR, seed }, true),
+        (Unsynced::Kept, false),
+    ] {
+        let (wrong, points) = cut(&recorded, unsynced, strict_names, |_, _| random.below(calls as u64) < few);
+        assert_eq!(wrong, Vec::<String>::new(), "{} of {points}; {SEED}={seed}", wrong.len());
+        all += points;
+    }
+    let line = format!("{all} power cuts ({SEED}={seed}) in {calls} calls of {name}: nothing is lost\n");
+    std::io::stderr().write_all(line.as_bytes()).expect("stderr can be written");
+    all
+}
+
 #[test]
 fn a_power_cut_loses_nothing_that_was_acknowledged() {
-    let folder = temporary();
-    let calls = recorded(folder.path(), true);
-    for (unsynced, strict_names, step) in [
-        (Unsynced::Lost, false, 3),
-        (Unsynced::Lost, true, 4),
-        (Unsynced::Torn(1), false, 4),
-        (Unsynced::Torn(2), true, 4),
-        (Unsynced::Kept, false, 9),
-    ] {
-        let (wrong, points) = cut(&calls, unsynced, strict_names, |number, _| number % step == 0);
-        assert!(points > 20, "{points} of {} calls", calls.len());
-        assert_eq!(wrong, Vec::<String>::new(), "{} of {points}", wrong.len());
-    }
+    let points = loses_nothing("the usual store", false);
+    assert!(points > 50, "{points}");
+}
+
+#[test]
+fn nor_while_the_store_uses_its_files_again() {
+    let points = loses_nothing("a store of small segments", true);
+    assert!(points > 50, "{points}");
 }
 
 #[test]
 fn without_the_extra_sync_the_same_check_finds_the_loss() {
-    let folder = temporary();
-    let calls = recorded(folder.path(), false);
-    let (wrong, points) = cut(&calls, Unsynced::Lost, false, |_, call| call.acknowledged().is_some());
-    assert!(points > 20, "{points} of {} calls", calls.len());
-    let lost = wrong.iter().filter(|why| why.contains("is lost")).count();
-    assert!(lost * 2 > points, "{lost} of {points} lose something: {wrong:#?}");
+    for small in [false, true] {
+        let folder = temporary();
+        let recorded = recorded(folder.path(), small, false);
+        let mut number = 0;
+        let (wrong, points) = cut(&recorded, Unsynced::Lost, false, |_, call| {
+            number += usize::from(call.acknowledged().is_some());
+            call.acknowledged().is_some() && (!small || number % 4 == 0)
+        });
+        assert!(points > 20, "{points} of {} calls", recorded.calls.len());
+        let lost = wrong.iter().filter(|why| why.contains("is lost")).count();
+        assert!(lost * 2 > points, "{lost} of {points} lose something: {wrong:#?}");
+    }
 }
 
 #[test]
 fn the_recording_is_complete() {
-    let folder = temporary();
-    let calls = recorded(folder.path(), true);
-    let mut disk = Disk::default();
-    calls.iter().for_each(|call| disk.apply(call));
-    let image = folder.path().join("image");
-    fs::create_dir(&image).expect("made");
-    disk.image(Unsynced::Kept, false, &image);
-    let (recorded, real) = (content(&image), content(&folder.path().join("root")));
-    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&recorded), names(&real));
-    assert!(recorded == real, "a file has another content than was recorded");
-    assert!(names(&real).contains(&"data/log/store/db".to_owned()));
+    for small in [false, true] {
+        let folder = temporary();
+        let calls = recorded(folder.path(), small, true).calls;
+        let mut disk = Disk::default();
+        calls.iter().for_each(|call| disk.apply(call));
+        let image = folder.path().join("image");
+        fs::create_dir(&image).expect("made");
+        disk.image(Unsynced::Kept, false, &image);
+        let (recorded, real) = (content(&image), content(&folder.path().join("root")));
+        let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&recorded), names(&real));
+        assert!(recorded == real, "a file has another content than was recorded");
+        assert!(names(&real).contains(&"data/log/store/db".to_owned()));
+        if small {
+            let mut end = 0;
+            let again = calls.iter().filter_map(Call::wrote_data).filter(|(at, length)| {
+                let before = *at < end;
+                end = end.max(at + *length as u64);
+                before && *length > SMALL_FILES.segment / 8
+            });
+            assert!(again.count() > 0, "no part of the file was used again");
+        }
+    }
 }

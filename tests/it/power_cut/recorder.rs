@@ -1,7 +1,8 @@
 //! Records what this process tells the kernel about files below one folder, in order. Knows nothing of logs.
 //!
 //! The functions below carry libc's names, so that every call of the standard library and of sled goes through them: the
-//! executable's symbols win over the shared library's. Until [`start`] is called they only pass on. Not seen are io_uring,
+//! executable's symbols win over the shared library's. Until [`start`] is called they only pass on, but for what
+//! tests/it/support/faults.rs refuses. Not seen are io_uring,
 //! memory maps and duplicated descriptors; nothing here uses them, and a test compares what was recorded with what is there.
 
 #![expect(unsafe_code, reason = "taking the place of libc's functions is a matter of raw symbols and pointers")]
@@ -14,6 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libc::{off_t, off64_t, size_t, ssize_t};
+
+use crate::support::faults::{self, Call};
 
 /// What a recorded call did: the first byte of its entry.
 pub(super) mod op {
@@ -111,6 +114,16 @@ unsafe fn text(path: *const c_char) -> String {
     unsafe { CStr::from_ptr(path) }.to_string_lossy().into_owned()
 }
 
+/// Whether the call is refused; then the error number is set.
+fn refused(fd: c_int, call: Call) -> bool {
+    let error = faults::refused(fd, call);
+    if let Some(error) = error {
+        // SAFETY: the address is this thread's own number.
+        unsafe { *libc::__errno_location() = error };
+    }
+    error.is_some()
+}
+
 type Open = unsafe extern "C" fn(*const c_char, c_int, c_uint) -> c_int;
 type Named = unsafe extern "C" fn(*const c_char) -> c_int;
 type Synced = unsafe extern "C" fn(c_int) -> c_int;
@@ -159,6 +172,10 @@ fn wrote(recording: &Recording, fd: c_int, at: off64_t, bytes: *const c_void, co
 #[unsafe(no_mangle)]
 unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, count: size_t) -> ssize_t {
     type Write = unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t;
+    // SAFETY: asking for the position changes nothing.
+    if refused(fd, Call::Write(unsafe { libc::lseek64(fd, 0, libc::SEEK_CUR) }.unsigned_abs() + count as u64)) {
+        return -1;
+    }
     // SAFETY: as libc's own.
     let call = || unsafe { real!(c"write" as Write)(fd, bytes, count) } as i64;
     let done = record(call, |recording, count| {
@@ -176,6 +193,9 @@ unsafe fn pwrite_with(
     count: size_t,
     at: off64_t,
 ) -> ssize_t {
+    if refused(fd, Call::Write(at.unsigned_abs() + count as u64)) {
+        return -1;
+    }
     // SAFETY: the arguments are passed on as they came.
     let call = || unsafe { real(fd, bytes, count, at) } as i64;
     record(call, |recording, count| wrote(recording, fd, at, bytes, count as ssize_t)) as ssize_t
@@ -198,6 +218,9 @@ unsafe extern "C" fn pwrite64(fd: c_int, bytes: *const c_void, count: size_t, at
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ftruncate64(fd: c_int, length: off64_t) -> c_int {
     type Truncate = unsafe extern "C" fn(c_int, off64_t) -> c_int;
+    if refused(fd, Call::Write(length.unsigned_abs())) {
+        return -1;
+    }
     // SAFETY: as libc's own.
     record(
         || unsafe { real!(c"ftruncate64" as Truncate)(fd, length) },
@@ -217,12 +240,18 @@ fn synced(recording: &Recording, fd: c_int) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fsync(fd: c_int) -> c_int {
+    if refused(fd, Call::Sync) {
+        return -1;
+    }
     // SAFETY: as libc's own.
     record(|| unsafe { real!(c"fsync" as Synced)(fd) }, |recording, _| synced(recording, fd))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
+    if refused(fd, Call::Sync) {
+        return -1;
+    }
     // SAFETY: as libc's own.
     record(|| unsafe { real!(c"fdatasync" as Synced)(fd) }, |recording, _| synced(recording, fd))
 }

@@ -5,6 +5,7 @@
 mod daemon;
 mod failures;
 mod golden;
+mod losses;
 mod revivals;
 mod rights;
 mod rollouts;
@@ -49,5 +50,8 @@ stories! {
     revivals::killed as a_daemon_killed_in_a_revive_goes_on_with_it;
     wants::withdrawn as a_withdrawn_app_stops_after_two_answers;
     wants::odd as no_app_stops_for_one_odd_answer;
+    losses::lost_tail as a_lost_tail_is_named_and_no_pod_is_removed;
+    losses::set_aside as b56_a_store_that_does_not_open_is_set_aside_and_no_pod_is_removed;
+    losses::no_secret_is_kept as what_an_app_prints_of_its_environment_is_nowhere_in_the_data_folder;
     golden::told as the_log_tells_the_story_as_listed;
 }

@@ -162,8 +162,13 @@ impl Stage {
         self.dir.path().join("wharf.toml")
     }
 
-    fn data(&self) -> String {
-        self.dir.path().join("data").display().to_string()
+    /// The daemon's data folder.
+    pub(super) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    fn data_text(&self) -> String {
+        self.data().display().to_string()
     }
 
     /// Starts the daemon on what it left.
@@ -184,14 +189,14 @@ impl Stage {
 
     /// `wharf verify` on the stopped daemon's folder.
     pub(super) fn verify(&self) {
-        let verified = wharf(&["verify", "--dir", &self.data()]);
+        let verified = wharf(&["verify", "--dir", &self.data_text()]);
         let said = String::from_utf8_lossy(&verified.stdout).into_owned() + &String::from_utf8_lossy(&verified.stderr);
         assert!(verified.status.success(), "{said}");
     }
 
     /// The log of the stopped daemon, a JSON document a record.
     pub(super) fn records(&self, subject: &str) -> Vec<Value> {
-        let read = wharf(&["log", "--dir", &self.data(), "--format", "json", subject]);
+        let read = wharf(&["log", "--dir", &self.data_text(), "--format", "json", subject]);
         assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
         let text = String::from_utf8(read.stdout).expect("UTF-8");
         text.lines().map(|line| serde_json::from_str(line).expect("a JSON document a line")).collect()
@@ -221,7 +226,7 @@ impl Stage {
     fn evidence(&self) -> String {
         let Some(daemon) = &self.daemon else { return String::new() };
         daemon.kill_now();
-        let log = wharf(&["log", "--dir", &self.data()]);
+        let log = wharf(&["log", "--dir", &self.data_text()]);
         let log = String::from_utf8_lossy(&log.stdout).into_owned();
         let last: Vec<&str> = log.lines().rev().take(60).collect();
         format!("{}\n{}", daemon.lines(), last.into_iter().rev().collect::<Vec<_>>().join("\n"))

@@ -1,8 +1,10 @@
 //! What the tests of this binary share: a real API server, and requests by hand.
 
 pub(crate) mod control_plane;
+pub(crate) mod faults;
 mod pki;
 mod process;
+pub(crate) mod random;
 mod rights;
 
 use std::io::Write as _;

@@ -23,7 +23,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tracing_subscriber", &["src/telemetry.rs"]),
     ("getrandom", &["src/clock.rs"]),
     ("ring", &["src/proof/key.rs"]),
-    ("jiff", &["src/cli/", "src/kube/", "src/app/", "src/sim/"]),
+    ("jiff", &["src/cli/", "src/kube/", "src/app/", "src/sim/", "src/run/"]),
+    ("rustix", &["src/cli/probe.rs"]),
 ];
 
 /// The code of every file that is compiled into the program, without tests.
