@@ -68,9 +68,9 @@ fn writer() {
             let other = reaction("app/acme/bee", (0..more).map(|_| text()).collect());
             let appended = log.append(&[one, other]).expect("appended").concat();
             let head = log.reader().acknowledged();
-            let each = appended.iter().map(|record| match &record.event {
-                Event::StepExplained(explained) => format!("{}={}", record.header.seq, &explained.text[..16]),
-                _ => panic!("nothing else was appended"),
+            let each = appended.iter().map(|record| {
+                let Event::StepExplained(explained) = &record.event else { panic!("nothing else was appended") };
+                format!("{}={}", record.header.seq, &explained.text[..16])
             });
             let each = each.collect::<Vec<_>>().join(",");
             acknowledge(&format!("{} {} {} {each}", head.log, head.tree.size, hex(&head.tree.root)));

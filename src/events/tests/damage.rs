@@ -18,6 +18,9 @@ use crate::ids::Seq;
 
 type Blocks = BTreeMap<Seq, Vec<u8>>;
 
+/// Changes a block.
+type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 /// A sound log and what is in it.
 struct Sound {
     blocks: Blocks,
@@ -148,7 +151,7 @@ fn a_value_under_another_key_is_no_block_of_it() {
 #[test]
 fn a_giant_length_takes_no_memory() {
     let sound = Sound::new();
-    let giants: [&dyn Fn(&mut Vec<u8>); 4] = [
+    let giants: [Change<'_>; 4] = [
         &|block| block[2..4].copy_from_slice(&u16::MAX.to_le_bytes()),
         &|block| block[80..82].copy_from_slice(&u16::MAX.to_le_bytes()),
         // The payload's length of the first record, and its subject's.
@@ -190,7 +193,7 @@ fn seal_block(block: &mut [u8]) {
 #[test]
 fn b60_what_a_newer_build_wrote_is_counted_apart() {
     let sound = Sound::new();
-    let newer: [&dyn Fn(&mut Vec<u8>); 3] =
+    let newer: [Change<'_>; 3] =
         [&|block| block[0] = 2, &|block| frame_of(block, |frame| frame[4] = 2), &|block| frame_of(block, |frame| frame[5] = 2)];
     for (number, newer) in newer.iter().enumerate() {
         let world = sound.world(|blocks, _| {
