@@ -52,7 +52,7 @@ pub enum CodecError {
     },
 }
 
-fn write<T: serde::Serialize>(payload: &T, out: &mut Vec<u8>) -> Result<(), String> {
+fn write_into<T: serde::Serialize>(payload: &T, out: &mut Vec<u8>) -> Result<(), String> {
     bincode::serde::encode_into_std_write(payload, out, bincode::config::standard()).map_err(|error| error.to_string())?;
     Ok(())
 }
@@ -85,7 +85,7 @@ macro_rules! codec {
         /// As [`encode`].
         pub fn encode_into(event: &Event, out: &mut Vec<u8>) -> Result<(), CodecError> {
             let before = out.len();
-            let written = match event { $(Event::$name(payload) => write::<$payload>(payload, out),)* };
+            let written = match event { $(Event::$name(payload) => write_into::<$payload>(payload, out),)* };
             written.map_err(|why| CodecError::Malformed { kind: event.kind().name(), why })?;
             let length = out.len() - before;
             if length > PAYLOAD_MAX { Err(CodecError::TooLong(length)) } else { Ok(()) }

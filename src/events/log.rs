@@ -6,7 +6,6 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::block::Block;
 use super::codec::CodecError;
 use super::kinds::daemon::{FormerLog, RestartReason};
 use super::marks::Mark;
@@ -268,7 +267,7 @@ pub trait LogReader: Send + Sync {
     /// When the store does not answer.
     fn leaves(&self, from: Seq, visit: &mut dyn FnMut(LogId, Hash) -> ControlFlow<()>) -> Result<(), ReadError> {
         self.blocks(from, &mut |_, bytes| {
-            let Ok(block) = Block::read(bytes) else { return ControlFlow::Continue(()) };
+            let Ok(block) = super::block::Block::read(bytes) else { return ControlFlow::Continue(()) };
             for (seq, frame) in block.records() {
                 if let Ok(frame) = frame
                     && seq >= from

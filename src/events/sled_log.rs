@@ -24,8 +24,8 @@ use crate::ids::Seq;
 /// Fixed when the store is created: a block of 24 KiB, and a full leaf of them, stay below a quarter of it.
 const SEGMENT: usize = 2 << 20;
 
-/// sled's own default is 1 GiB. What it holds takes about twice this, and whoever reads a whole log reads each block once.
-const CACHE: u64 = 32 << 20;
+/// sled's own default is 1 GiB.
+const CACHE: u64 = 64 << 20;
 
 /// sled collects garbage in its flusher and nowhere else; this is its own default.
 const COLLECT_EVERY_MS: u64 = 500;

@@ -104,10 +104,7 @@ impl Rig {
         let registry = self.registry()?.clone();
         let at_rest = move || {
             let states = registry.states();
-            registry.is_listed()
-                && states.len() == self.hosts.len()
-                && registry.busy() == 0
-                && states.iter().all(|(_, app)| is_at_rest(app, self.lives))
+            registry.is_listed() && states.len() == self.hosts.len() && registry.busy() == 0 && states.iter().all(|(_, app)| is_at_rest(app, self.lives))
         };
         self.until("every app is at rest", at_rest).await
     }
