@@ -53,7 +53,7 @@ pub enum CodecError {
     },
 }
 
-pub(super) fn write<T: serde::Serialize>(payload: &T, out: &mut Vec<u8>) -> Result<(), String> {
+pub(super) fn write_into<T: serde::Serialize>(payload: &T, out: &mut Vec<u8>) -> Result<(), String> {
     bincode::serde::encode_into_std_write(payload, out, bincode::config::standard()).map_err(|error| error.to_string())?;
     Ok(())
 }
@@ -81,7 +81,7 @@ pub const STATE_MAX: usize = 16 << 20;
 /// [`CodecError::TooLong`] above [`STATE_MAX`]; [`CodecError::Malformed`] when the encoder refuses.
 pub fn encode_state(state: &CarriedApp) -> Result<Vec<u8>, CodecError> {
     let mut bytes = Vec::new();
-    write(state, &mut bytes).map_err(|why| CodecError::Malformed { kind: "state", why })?;
+    write_into(state, &mut bytes).map_err(|why| CodecError::Malformed { kind: "state", why })?;
     if bytes.len() > STATE_MAX { Err(CodecError::TooLong(bytes.len())) } else { Ok(bytes) }
 }
 
@@ -111,7 +111,7 @@ macro_rules! codec {
         /// As [`encode`].
         pub fn encode_into(event: &Event, out: &mut Vec<u8>) -> Result<(), CodecError> {
             let before = out.len();
-            let written = match event { $(Event::$name(payload) => write::<$payload>(payload, out),)* };
+            let written = match event { $(Event::$name(payload) => write_into::<$payload>(payload, out),)* };
             written.map_err(|why| CodecError::Malformed { kind: event.kind().name(), why })?;
             let length = out.len() - before;
             if length > PAYLOAD_MAX { Err(CodecError::TooLong(length)) } else { Ok(()) }

@@ -27,8 +27,8 @@ use crate::ids::Seq;
 /// Fixed when the store is created: a block of 24 KiB, and a full leaf of them, stay below a quarter of it.
 const SEGMENT: usize = 2 << 20;
 
-/// sled's own default is 1 GiB. What it holds takes about twice this, and whoever reads a whole log reads each block once.
-const CACHE: u64 = 32 << 20;
+/// sled's own default is 1 GiB.
+const CACHE: u64 = 64 << 20;
 
 /// How sled keeps its files. A store is always opened with the segment it was made with.
 #[derive(Debug, Clone, Copy)]

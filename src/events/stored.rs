@@ -93,6 +93,7 @@ pub type Visit<'a> = dyn FnMut(Item) -> ControlFlow<()> + 'a;
 
 /// The records of a block from `from` on, of one subject or of all.
 pub(super) fn each_item(key: Seq, bytes: &[u8], from: Seq, subject: Option<&str>, visit: &mut Visit<'_>) -> ControlFlow<()> {
+    let mut former = None;
     let block = match Block::read(bytes) {
         Ok(block) => block,
         Err(error) => return visit(Err(Damage { seq: key, whole_block: true, fault: error.into() })),
@@ -100,7 +101,6 @@ pub(super) fn each_item(key: Seq, bytes: &[u8], from: Seq, subject: Option<&str>
     if block.head.first != key {
         return visit(Err(Damage { seq: key, whole_block: true, fault: Fault::Misplaced(block.head.first) }));
     }
-    let mut former = None;
     for (seq, frame) in block.records() {
         let wanted = match &frame {
             Ok(frame) => subject.is_none_or(|subject| subject == frame.subject),

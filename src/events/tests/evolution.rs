@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::events::codec::{CodecError, read, write};
+use crate::events::codec::{CodecError, read, write_into};
 use crate::events::frame::{Frame, FrameBody};
 use crate::events::kinds::pod::{GoneHow, PodGone};
 use crate::events::record::Kind;
@@ -50,7 +50,7 @@ fn stored() -> Vec<Vec<u8>> {
 
 fn written<T: serde::Serialize>(payload: &T) -> Vec<u8> {
     let mut bytes = Vec::new();
-    write(payload, &mut bytes).expect("it can be encoded");
+    write_into(payload, &mut bytes).expect("it can be encoded");
     bytes
 }
 
