@@ -69,14 +69,20 @@ pub(super) struct LastList {
 }
 
 impl LastList {
-    /// The pods that an outcome showed and this list did not, though they are not newer: their answers came after it, and they were
-    /// gone by then. What the list did show is known with a view, because it was taken in before.
-    pub(super) fn absent(&self, app: &App) -> Vec<Draft> {
-        let unseen = app.hosts.iter().filter_map(|(name, host)| Some((name, host.pod.as_ref().filter(|pod| pod.view.is_none())?)));
+    /// The pods that an outcome makes known and this list did not show, though they are not newer: the answer came after the list,
+    /// and they were gone by then. What the list did show was taken in before, and is among `seen`.
+    pub(super) fn absent(&self, app: &App, seen: &BTreeSet<Uid>) -> Vec<Draft> {
+        let pods = app.hosts.iter().filter_map(|(name, host)| Some((name, host.pod.as_ref()?)));
+        let unseen = pods.filter(|(_, pod)| !seen.contains(&pod.uid));
         let absent = unseen.filter(|(name, pod)| pod.resource_version <= self.version && !self.odd.contains(name.as_str()));
         let gone = absent.map(|(name, pod)| absence(name, &pod.uid, self.version));
         gone.map(Draft::input).collect()
     }
+}
+
+/// The pods that a list or the watch showed.
+pub(super) fn seen_pods(app: &App) -> BTreeSet<Uid> {
+    app.hosts.values().filter_map(|host| host.pod.as_ref()).filter(|pod| pod.view.is_some()).map(|pod| pod.uid.clone()).collect()
 }
 
 /// A complete list of that version does not show the pod.

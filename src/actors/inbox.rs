@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::facts::{Fact, LastList, Observed, SeenPod};
+use super::facts::{Fact, LastList, Observed, SeenPod, seen_pods};
 use crate::app::react::look_ahead;
 use crate::app::rules::Rules;
 use crate::app::state::App;
@@ -152,10 +152,11 @@ impl Batch {
             add(observed.events(&ahead), &mut ahead);
         }
         for fact in &self.facts {
+            let seen = seen_pods(&ahead);
             add(fact.events(&ahead), &mut ahead);
-        }
-        if let Some(list) = &self.last_list {
-            add(list.absent(&ahead), &mut ahead);
+            if let (Fact::Events(_), Some(list)) = (fact, &self.last_list) {
+                add(list.absent(&ahead, &seen), &mut ahead);
+            }
         }
         let loud = drafts.len() > usize::from(self.quiet.started.is_some());
         drafts.extend(self.quiet.listed.iter().cloned().map(Draft::input));

@@ -8,12 +8,12 @@ use tokio::sync::Notify;
 
 use crate::app::report::owed;
 use crate::app::state::{App, HeldVerdict};
-use crate::app::words::why_failed;
+use crate::app::words::{Detail, why_failed};
 use crate::events::kinds::tail::TailOf;
 use crate::events::kinds::verdict::Verdict;
 use crate::events::log::LogReader;
 use crate::events::record::Event;
-use crate::events::stored::Body;
+use crate::events::stored::{Body, StoredRecord};
 use crate::gateway::{Beat, Outbox, Report, ReportState, WHY_CHARS};
 use crate::ids::{AppId, HostName, Seq, Subject};
 
@@ -126,10 +126,44 @@ impl Reports {
             Verdict::Live => (ReportState::Live, String::new()),
             Verdict::Failed(why) => {
                 let lines = self.last_lines(app, state, host, held);
-                (ReportState::Failed, why_failed(why, &lines, WHY_CHARS))
+                (ReportState::Failed, why_failed(why, &self.detail(app, host, held), &lines, WHY_CHARS))
             }
         };
         Report { org: app.org().to_owned(), name: app.name().to_owned(), host: host.as_str().to_owned(), state: state_word, why }
+    }
+
+    /// What the log says of the verdict's cause: the words of a refusal, or else the last end up to the verdict.
+    fn detail(&self, app: &AppId, host: &HostName, held: &HeldVerdict) -> Detail {
+        let mut cause = None;
+        self.read(app, held.seq, |record| {
+            cause = Some(record.header.cause).filter(|cause| *cause != Seq::NONE);
+            ControlFlow::Break(())
+        });
+        let (mut detail, mut refused) = (Detail::None, None);
+        let Some(cause) = cause else { return detail };
+        self.read(app, cause, |record| {
+            match record.body {
+                _ if record.header.seq >= held.seq => return ControlFlow::Break(()),
+                Body::Known(Event::StepSettled(settled)) if record.header.seq == cause => refused = Some(settled.step),
+                Body::Known(Event::StepExplained(explained)) if refused == Some(explained.step) => {
+                    detail = Detail::Explained(explained.text);
+                }
+                Body::Known(Event::PodEnded(ended)) if ended.host == *host && held.uid.as_ref() == Some(&ended.uid) => {
+                    detail = Detail::Ended(ended);
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+        detail
+    }
+
+    /// Reads an app's records from one on; what is damaged is left out.
+    fn read(&self, app: &AppId, from: Seq, mut visit: impl FnMut(StoredRecord) -> ControlFlow<()>) {
+        let read = self.0.log.subject(&Subject::App(app.clone()), from, &mut |item| item.map_or(ControlFlow::Continue(()), &mut visit));
+        if let Err(error) = read {
+            tracing::warn!(%app, %error, "the cause of a failure cannot be read for a report");
+        }
     }
 
     /// The last words of the pod that the verdict is about, as the log keeps them.

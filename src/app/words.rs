@@ -1,12 +1,33 @@
 //! Verdicts in words for the people behind the gateway.
 
 use crate::events::kinds::step::Refusal;
-use crate::events::kinds::verdict::{FailedWhy, NeverStarted, Stage};
+use crate::events::kinds::verdict::{EndCause, FailedWhy, NeverStarted, PodEnded, Stage};
+use crate::ids::shown;
 
-/// Why a host failed, with its last lines, in at most `max` characters: of the lines the end is kept, the cause always.
+/// The most characters of the words that explain a refusal.
+const EXPLAINED_CHARS: usize = 1_000;
+
+/// What the log says of a verdict's cause.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Nothing.
+    #[default]
+    None,
+    /// Why a step was refused, in the words of whoever refused it.
+    Explained(String),
+    /// The end that it rests on.
+    Ended(PodEnded),
+}
+
+/// Why a host failed, with its last lines, in at most `max` characters, but for a cause that is longer: of the lines the end is kept.
 #[must_use]
-pub fn why_failed(why: FailedWhy, lines: &str, max: usize) -> String {
-    let cause = cause(why);
+pub fn why_failed(why: FailedWhy, detail: &Detail, lines: &str, max: usize) -> String {
+    let mut cause = cause(why);
+    match detail {
+        Detail::None => {}
+        Detail::Explained(text) => cause = format!("{cause}: {}", shown(text.trim(), EXPLAINED_CHARS)),
+        Detail::Ended(ended) => cause += &end(ended),
+    }
     let lines = lines.trim_end();
     if lines.is_empty() {
         return cause;
@@ -34,6 +55,20 @@ fn cause(why: FailedWhy) -> String {
     }
 }
 
+/// What is known of an end: the raw code and reason, and what they may mean (cases B21).
+fn end(ended: &PodEnded) -> String {
+    let code = ended.exit_code.map(|code| format!("exit code {code}"));
+    let signal = ended.signal.map(|signal| format!("signal {signal}"));
+    let reason = (!ended.reason.is_empty()).then(|| shown(ended.reason.as_str(), 80));
+    let memory = match (ended.cause, ended.reason.as_str()) {
+        (EndCause::Oom, "OOMKilled") => Some("it used more memory than it may".to_owned()),
+        (EndCause::Oom, _) => Some("this may be memory".to_owned()),
+        _ => None,
+    };
+    let known: Vec<String> = [code, signal, reason, memory].into_iter().flatten().collect();
+    if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) }
+}
+
 fn stage_words(stage: Stage) -> &'static str {
     match stage {
         Stage::Scheduling => "scheduling",
@@ -56,8 +91,8 @@ fn refused(refusal: Refusal) -> &'static str {
         Refusal::RuntimeClass => "the platform's runtime class is not there",
         Refusal::Foreign => "its name is taken by an object that is not ours",
         Refusal::Different => "its name is taken by another pod of ours",
-        Refusal::Source => "its package cannot be used: missing, too large, or not what its digest says",
-        Refusal::Environment => "its environment cannot be used: a name, a NUL, or its size",
+        Refusal::Source => "its package cannot be used",
+        Refusal::Environment => "its environment cannot be used",
         Refusal::NetworkPolicy => "the platform's network policy is not in place",
     }
 }
@@ -65,13 +100,52 @@ fn refused(refusal: Refusal) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::{HostName, Uid, Word};
+
+    fn ended(cause: EndCause, exit_code: Option<i32>, reason: &str) -> Detail {
+        Detail::Ended(PodEnded {
+            host: HostName::new("bot-r1").expect("a host"),
+            uid: Uid::new("uid-1").expect("a uid"),
+            container: Word::new("app"),
+            restart: 0,
+            cause,
+            exit_code,
+            signal: None,
+            reason: Word::new(reason),
+            stage: Stage::Register,
+            node: Word::default(),
+            at_us: 0,
+            counted: true,
+        })
+    }
 
     #[test]
     fn the_cause_and_the_end_of_the_lines_are_kept() {
-        let why = why_failed(FailedWhy::Exited, &"x\n".repeat(2_000), 2_000);
+        let why = why_failed(FailedWhy::Exited, &Detail::None, &"x\n".repeat(2_000), 2_000);
         assert_eq!(why.chars().count(), 2_000);
         assert!(why.starts_with("the process ended before it was registered:\n"), "{why}");
-        assert_eq!(why_failed(FailedWhy::InstallFailed, "", 2_000), "the install failed");
-        assert_eq!(why_failed(FailedWhy::Exited, "ü\n", 2_000), "the process ended before it was registered:\nü");
+        assert_eq!(why_failed(FailedWhy::InstallFailed, &Detail::None, "", 2_000), "the install failed");
+        assert_eq!(why_failed(FailedWhy::Exited, &Detail::None, "ü\n", 2_000), "the process ended before it was registered:\nü");
+    }
+
+    #[test]
+    fn b21_an_end_says_its_code_and_what_it_may_be() {
+        let why = |detail: &Detail| why_failed(FailedWhy::KeepsExiting, detail, "", 2_000);
+        let head = "the process keeps exiting and is not run again";
+        assert_eq!(why(&ended(EndCause::AppExit, Some(3), "Error")), format!("{head} (exit code 3, Error)"));
+        assert_eq!(
+            why(&ended(EndCause::Oom, Some(137), "OOMKilled")),
+            format!("{head} (exit code 137, OOMKilled, it used more memory than it may)")
+        );
+        assert_eq!(why(&ended(EndCause::Oom, Some(128), "Error")), format!("{head} (exit code 128, Error, this may be memory)"));
+        assert_eq!(why(&ended(EndCause::Stuck(Stage::Pull), None, "ImagePullBackOff")), format!("{head} (ImagePullBackOff)"));
+        assert_eq!(why(&ended(EndCause::Stuck(Stage::Pull), None, "")), head);
+    }
+
+    #[test]
+    fn b24_a_refusal_says_who_refused_what_in_bounds() {
+        let why = |text: &str| why_failed(FailedWhy::Refused(Refusal::Invalid), &Detail::Explained(text.to_owned()), "", 2_000);
+        assert_eq!(why("spec: Invalid\u{1b}"), "the cluster refuses its pod as invalid: spec: Invalid\\u{1b}");
+        assert!(why(&"x".repeat(4_096)).chars().count() < 1_100);
     }
 }

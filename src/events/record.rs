@@ -102,7 +102,7 @@ events! {
     SecretGone(pod::SecretGone) = 12 v 1, Input;
     /// What the gateway says of the app, when it changed.
     WantSeen(want::WantSeen) = 13 v 1, Input;
-    /// The first good answer of this incarnation named the app as before.
+    /// A good answer named the app as before: the first of an incarnation, or one that was waited for.
     WantConfirmed(want::WantConfirmed) = 14 v 1, Input;
     /// A counted answer did not name the app.
     WantMissing(want::WantMissing) = 15 v 1, Input;

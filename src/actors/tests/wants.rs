@@ -1,7 +1,7 @@
 //! What the gateway says and is told: withdrawals, answers that are not believed, reports.
 
 use super::support::{Town, is};
-use crate::sim::api::{Action, Canned, Match, Verb};
+use crate::sim::api::{Action, Canned, Match, Refusal, Verb};
 use crate::sim::gateway::{Endpoint, Fault};
 use crate::sim::node::{Register, Run, Script};
 use std::time::Duration;
@@ -204,9 +204,31 @@ async fn a_failed_report_says_the_last_lines() {
     let report = town.world.gateway.lock().seen.reports.last().cloned().expect("a report");
     assert_eq!(report.host, host);
     assert!(report.why.contains("no database at db.internal"), "{:?}", report.why);
+    assert!(report.why.contains(" (exit code 3, Error):\n"), "{:?}", report.why);
     let order: Vec<String> = town.records_of("acme/bot").iter().map(|record| record.event.kind().name().to_owned()).collect();
     let at = |kind: &str| order.iter().rposition(|name| name == kind).unwrap_or_else(|| panic!("no {kind}"));
     assert!(at("TailKept") < at("VerdictReached"), "{order:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b24_a_refusal_is_reported_in_the_words_of_who_refused() {
+    let mut town = Town::new().await;
+    town.start().await;
+    let why = |town: &Town, host: &str| {
+        let gateway = town.world.gateway.lock();
+        gateway.seen.reports.iter().find(|report| report.host == host).map(|report| report.why.clone())
+    };
+    town.world.gateway.deploy("acme/bot");
+    let host = town.world.gateway.change_secret("acme/bot", Some([("1BAD".to_owned(), "x".to_owned())].into()));
+    town.until("told", |town| why(town, &host).is_some()).await;
+    let told = why(&town, &host).unwrap_or_default();
+    assert!(told.starts_with("its environment cannot be used: ") && told.contains("1BAD"), "{told}");
+    let invalid = Refusal::new(422, "Invalid", "Pod is invalid: spec.containers[0].image: Required value", serde_json::json!({}));
+    town.world.api.faults().always(Match::on(Verb::Create, "pods"), Action::Answer(Canned::refusal(&invalid)));
+    let host = town.world.gateway.deploy("acme/odd");
+    town.until("told", |town| why(town, &host).is_some()).await;
+    let told = why(&town, &host).unwrap_or_default();
+    assert!(told.contains("spec.containers[0].image: Required value"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]

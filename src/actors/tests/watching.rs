@@ -2,7 +2,7 @@
 
 use super::support::{Town, is};
 use crate::events::record::Event;
-use crate::sim::api::Cut;
+use crate::sim::api::{Action, Cut, Verb};
 
 fn reviving(town: &Town, host: &str, creates: usize) -> bool {
     town.writes_like(&format!("create pods {host}")) == creates
@@ -80,15 +80,18 @@ async fn a_create_that_is_answered_after_a_list_makes_no_pod_that_is_not_there()
     let mut town = Town::new().await;
     town.start().await;
     town.live_app("acme/warm").await;
-    town.world.api.mute_watches("pods");
-    let creates = crate::sim::api::Match::on(crate::sim::api::Verb::Create, "pods");
-    town.world.api.faults().once(creates, crate::sim::api::Action::DelayAfter(std::time::Duration::from_secs(6)));
+    let seconds = std::time::Duration::from_secs;
+    let on = |verb| crate::sim::api::Match::on(verb, "pods");
+    town.world.api.faults().once(on(Verb::Create), Action::Delay(seconds(1)));
+    town.world.api.faults().once(on(Verb::Create), Action::DelayAfter(seconds(6)));
     let host = town.world.gateway.deploy("acme/bot");
-    town.until("made", |town| town.pods().contains(&host)).await;
-    assert_eq!(town.kinds("acme/bot", "PodSeen"), 0);
-    town.world.api.remove_raw("pods", "apps", &host);
+    town.until("put", |town| town.secrets().contains(&format!("{host}-env"))).await;
+    // Nobody watches while the pod is made and goes; the list shows none, and only then is the create answered.
+    town.world.api.faults().once(on(Verb::List), Action::Delay(seconds(3)));
     town.world.api.compact();
     town.world.api.cut_watches("pods", Cut::Reset);
+    town.until("made", |town| town.pods().contains(&host)).await;
+    town.world.api.remove_raw("pods", "apps", &host);
     town.run(30).await;
     assert!(reviving(&town, &host, 2), "{}", town.story());
     town.until("live", |town| town.is_live("acme/bot", &host)).await;

@@ -89,7 +89,8 @@ impl Planner<'_> {
 
     /// A pod of ours under the name that is not the one to be made: replaced if it never served, else an alarm.
     fn replace_different(&mut self, name: &HostName, host: &Host, pod: &Pod) {
-        let replaceable = pod.different && pod.delete.is_none() && !pod.is_deleting() && pod.end.is_none();
+        let is_ended = pod.end.is_some() || self.given_up.contains_key(name);
+        let replaceable = pod.different && !pod.delete_stands() && !pod.is_deleting() && !is_ended;
         if replaceable && !self.is_live(name) && self.app.confirmed && !self.is_hindered(host) {
             let step = Step::DeletePod { host: name.clone(), uid: pod.uid.clone(), grace_s: self.grace_s(pod), forced: false };
             self.issue(step, Purpose::Revive { counted: false }, "replace.different", pod.seq);

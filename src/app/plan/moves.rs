@@ -82,7 +82,7 @@ impl Planner<'_> {
             deleting: host
                 .pod
                 .as_ref()
-                .is_some_and(|pod| pod.is_deleting() || pod.delete_stands() || (pod.different && pod.end.is_none() && !self.is_live(name))),
+                .is_some_and(|pod| pod.is_deleting() || pod.delete_stands() || (pod.different && cause.is_none() && !self.is_live(name))),
             no_fault: cause.is_some_and(blameless),
         })
     }

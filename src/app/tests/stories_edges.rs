@@ -64,6 +64,41 @@ settle ReadSecret gone
 }
 
 #[test]
+fn a_step_that_nobody_answers_is_an_alarm_until_one_is_done() {
+    check(
+        "
+start + listed
+want r1 bot-r1
+tick 30s
+tick 1us
+settle PutSecret unsent
+tick 1s
+settle PutSecret done
+settle CreatePod unsent
+tick 1s
+        ",
+        &expect![[r#"
+            > start + listed
+            > want r1 bot-r1
+              PutSecret bot-r1 r1 (Start, wanted.absent)
+            > tick 30s
+            > tick 1us
+              alarm waiting
+            > settle PutSecret unsent
+            > tick 1s
+              PutSecret bot-r1 r1 (Start, bring.start)
+            > settle PutSecret done
+              CreatePod bot-r1 r1 (Start, bring.start)
+              clear waiting
+            > settle CreatePod unsent
+            > tick 1s
+              CreatePod bot-r1 r1 (Start, bring.start)
+            wake in 29s
+        "#]],
+    );
+}
+
+#[test]
 fn a_secret_is_not_put_while_the_delete_of_it_is_under_way() {
     check(
         "

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::app::words::why_failed;
+use crate::app::words::{Detail, why_failed};
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::clock::Clock;
@@ -118,7 +118,7 @@ impl Narrator {
             Event::StepRevoked(revoked) => format!("step {} is asked back ({})", revoked.step, revoked.rule),
             Event::VerdictReached(reached) => match reached.verdict {
                 Verdict::Live => format!("{} serves: the gateway is asked to make it live", reached.host),
-                Verdict::Failed(why) => format!("{} is reported failed: {}", reached.host, why_failed(why, "", 200)),
+                Verdict::Failed(why) => format!("{} is reported failed: {}", reached.host, why_failed(why, &Detail::None, "", 200)),
             },
             Event::AlarmRaised(alarm) => format!("alarm: {}", alarm.name),
             Event::AlarmCleared(alarm) => format!("the alarm {} is over", alarm.name),

@@ -23,7 +23,7 @@ pub struct WantSeen {
     pub live_host: Option<HostName>,
 }
 
-/// The first good answer of an incarnation named the app as before.
+/// A good answer named the app as before: the first of an incarnation, or the first after a register deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantConfirmed {
     /// The answer's number within the incarnation.

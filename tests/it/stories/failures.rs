@@ -26,7 +26,7 @@ async fn fails(stage: &mut Stage, script: Script) -> String {
 pub(super) async fn exits(mut stage: Stage) {
     let run = Run { first_lines: vec!["booting".to_owned()], ..Run::ends(Duration::from_millis(50), 3) };
     let why = fails(&mut stage, Script { register: Register::Never, ..healthy().app(run) }).await;
-    assert_eq!(why, "the process ended before it was registered:\nbooting\nending with 3");
+    assert_eq!(why, "the process ended before it was registered (exit code 3, Error):\nbooting\nending with 3");
     let end = stage.records("acme/bot").into_iter().find(|record| record["kind"] == "PodEnded").expect("an end");
     assert_eq!((&end["payload"]["cause"], &end["payload"]["exit_code"]), (&"AppExit".into(), &3.into()), "{end}");
 }
@@ -39,7 +39,7 @@ pub(super) async fn never_registers(mut stage: Stage) {
 
 pub(super) async fn install_fails(mut stage: Stage) {
     let why = fails(&mut stage, healthy().install_fails(Duration::from_millis(100), 7)).await;
-    assert_eq!(why, "the install failed:\ninstalling\nending with 7");
+    assert_eq!(why, "the install failed (exit code 7, Error):\ninstalling\nending with 7");
 }
 
 pub(super) async fn keeps_exiting(mut stage: Stage) {
@@ -47,7 +47,7 @@ pub(super) async fn keeps_exiting(mut stage: Stage) {
     let host = stage.deploy(BOT, healthy().app(run));
     stage.until_live(BOT, &host).await;
     let why = stage.until_failed(BOT).await;
-    assert!(why.starts_with("the process keeps exiting and is not run again:\n"), "{why}");
+    assert!(why.starts_with("the process keeps exiting and is not run again (exit code 1, Error):\n"), "{why}");
     stage.until_nothing_left(&host).await;
     stage.end();
     assert_eq!(stage.creates_of(&host), 6, "started once, revived five times");
