@@ -36,15 +36,17 @@ pub(super) enum Fact {
     Missing(WantMissing),
     /// A want that could not be believed.
     Refused(WantRefused),
-    /// What a complete list showed of the app.
+    /// What a complete list of the pods showed of the app.
     List(Shown),
+    /// What a complete list of the Secrets showed of it.
+    Secrets(ShownSecrets),
     /// A node that a pod of the app is on.
     Node(NodeSeen),
     /// An outcome, or anything else that is an event as it stands, with the notes that go with it.
     Events(Vec<Event>),
 }
 
-/// What a complete list showed of one app. Its pods are observations besides; what it does not show is found out when it is
+/// What a complete list of the pods showed of one app. They are observations besides; what it does not show is found out when it is
 /// taken in, against a state that knows everything that came before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Shown {
@@ -53,8 +55,16 @@ pub(super) struct Shown {
     pub(super) pods: BTreeSet<Uid>,
     /// Names of pods that are there and cannot be read, of all apps.
     pub(super) odd: Arc<BTreeSet<String>>,
-    /// The Secrets, listed after the pods.
+}
+
+/// What a complete list of the Secrets showed of one app: listed on its own, and compared with the state on its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShownSecrets {
+    /// This list's own version: it says nothing of a Secret that is newer.
+    pub(super) version: u64,
     pub(super) secrets: Vec<SecretSeen>,
+    /// Whether one that is there would have been in it whoever made it; if not, one that is not may be there all the same.
+    pub(super) complete: bool,
 }
 
 impl Observed {
@@ -99,6 +109,7 @@ impl Fact {
             Self::Missing(missing) => Some(Event::WantMissing(missing.clone())),
             Self::Refused(refused) => Some(Event::WantRefused(refused.clone())),
             Self::List(shown) => return shown.events(app).into_iter().map(Draft::input).collect(),
+            Self::Secrets(shown) => return shown.events(app).into_iter().map(Draft::input).collect(),
             Self::Node(seen) => (app.nodes.get(&seen.node) != Some(&seen.ready)).then(|| Event::NodeSeen(seen.clone())),
             Self::Events(events) => {
                 // An outcome's pod may have been seen before it.
@@ -119,7 +130,16 @@ impl Shown {
                 let (host, uid) = (name.clone(), pod.uid.clone());
                 events.push(Event::PodGone(PodGone { host, uid, resource_version: self.version, how: GoneHow::Absent }));
             }
-            if !self.secrets.iter().any(|seen| seen.host == *name) && self.lacks_secret(app, host) {
+        }
+        events
+    }
+}
+
+impl ShownSecrets {
+    fn events(&self, app: &App) -> Vec<Event> {
+        let mut events = Vec::new();
+        for (name, host) in &app.hosts {
+            if self.complete && !self.secrets.iter().any(|seen| seen.host == *name) && self.lacks_secret(app, host) {
                 events.push(Event::SecretGone(SecretGone { host: name.clone(), uid: None }));
             }
         }

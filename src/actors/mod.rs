@@ -13,6 +13,7 @@ mod perform;
 mod registry;
 mod replay;
 mod reports;
+mod secrets;
 mod slot;
 mod start;
 mod subject;

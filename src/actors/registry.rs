@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ractor::ActorRef;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::facts::{Fact, SeenPod, Shown};
+use super::facts::{Fact, SeenPod, Shown, ShownSecrets};
 use super::inbox::{Batch, Full, Inbox};
 use super::slot::{Activity, Slot, Slots};
 use super::subject::Wake;
@@ -126,15 +126,32 @@ impl Registry {
         });
     }
 
-    /// A complete list, by app: each subject compares it with what it knows. The first of an incarnation lets every subject plan.
-    pub(super) fn listed(
-        &self,
-        listed: &Event,
-        version: u64,
-        mut pods: BTreeMap<AppId, Vec<SeenPod>>,
-        odd: &Arc<BTreeSet<String>>,
-        mut secrets: BTreeMap<AppId, Vec<SecretSeen>>,
-    ) {
+    /// A complete list of the pods, by app: each subject compares it with what it knows.
+    pub(super) fn listed(&self, version: u64, mut pods: BTreeMap<AppId, Vec<SeenPod>>, odd: &Arc<BTreeSet<String>>) {
+        let named: Vec<AppId> = pods.keys().cloned().collect();
+        self.tell_all(&named, |app, slot| {
+            let shown = pods.remove(app).unwrap_or_default();
+            let uids: BTreeSet<Uid> = shown.iter().map(|pod| pod.seen.uid.clone()).collect();
+            slot.take_list(shown, Shown { version, pods: uids, odd: Arc::clone(odd) });
+        });
+    }
+
+    /// A complete list of the Secrets, by app; `complete` as [`ShownSecrets::complete`].
+    pub(super) fn secrets_listed(&self, version: u64, mut secrets: BTreeMap<AppId, Vec<SecretSeen>>, complete: bool) {
+        let named: Vec<AppId> = secrets.keys().cloned().collect();
+        self.tell_all(&named, |app, slot| {
+            slot.take_secrets(ShownSecrets { version, secrets: secrets.remove(app).unwrap_or_default(), complete });
+        });
+    }
+
+    /// Lets every subject plan, once in an incarnation: what it knows is of this list.
+    pub(super) fn may_plan(&self, listed: Event) {
+        self.slots().listed.get_or_insert(listed);
+        self.tell_all(&[], |_, slot| slot.inbox.nudge());
+    }
+
+    /// Tells every subject, and those that become known by it.
+    fn tell_all(&self, named: &[AppId], mut tell: impl FnMut(&AppId, &mut Slot)) {
         let mut slots = self.slots();
         if slots.closed {
             return;
@@ -309,7 +326,7 @@ impl Registry {
         self.slots().closed = true;
     }
 
-    /// The first list of this incarnation was taken.
+    /// The first list of this incarnation was taken, and subjects plan.
     #[must_use]
     pub fn is_listed(&self) -> bool {
         self.slots().listed.is_some()

@@ -110,7 +110,8 @@ impl Window {
         }
         Readiness {
             replayed: running.is_some() || standing_by.is_some(),
-            listed: running.as_ref().is_some_and(|(registry, _)| registry.is_listed()),
+            listed: vitals.pods_listed,
+            secrets_listed: vitals.secrets_listed,
             watch_age_ms,
             watch_limit_ms: self.0.watch_limit_ms,
             log_writable: running.is_some() && vitals.log_failed.is_none(),

@@ -3,6 +3,7 @@
 mod admission;
 mod crashes;
 mod durability;
+mod edges;
 mod failures;
 mod modes;
 pub(super) mod poison;

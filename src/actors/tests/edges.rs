@@ -1,0 +1,58 @@
+//! What is wrong at an edge costs what it is about, and nothing else: tails, packages, refusals, policies, foreign Secrets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::support::{Town, is};
+use crate::config::Profile;
+use crate::events::kinds::tail::TailLack;
+use crate::events::mem_log::MemDisk;
+use crate::events::record::Event;
+use crate::gateway::{Gateway, GatewayError};
+use crate::http::control::AppsView as _;
+use crate::run::Window;
+use crate::sim::api::{Action, Canned, Match, Refusal, Verb};
+use crate::sim::node::{Register, Run, Script};
+
+fn window(town: &Town) -> Window {
+    let window = Window::new(&town.outside.settings, town.outside.clock.clone(), town.outside.metrics.clone());
+    window.show(town.live().registry().clone(), town.live().health().clone());
+    window
+}
+
+fn time_of(town: &Town, kind: &str) -> i64 {
+    let records = town.records_of("acme/bot");
+    let found = records.iter().rev().find(|record| record.event.kind().name() == kind);
+    found.unwrap_or_else(|| panic!("no {kind}\n{}", town.story())).header.time_us
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_of_the_seeds_which_no_list_shows_goes_with_its_host() {
+    let mut town = Town::with(|settings| settings.profile = Profile::Pinecall).await;
+    town.start().await;
+    let host = town.live_app("acme/bot").await;
+    town.stop().await;
+    // As the seed left it: another log, a pod with the seed's labels, a Secret with a name and nothing else.
+    town.disk = MemDisk::new();
+    let bare = |object: &mut Value, keep: &[&str]| {
+        let labels = object["metadata"]["labels"].as_object_mut().expect("labels");
+        labels.retain(|key, _| keep.iter().any(|name| key.ends_with(name)));
+        let annotations = object["metadata"]["annotations"].as_object_mut().expect("annotations");
+        annotations.retain(|key, _| keep.iter().any(|name| key.ends_with(name)));
+    };
+    let name = format!("{host}-env");
+    for (resource, name, keep) in [("pods", &host, &["/app", "/world", "/release"][..]), ("secrets", &name, &[])] {
+        let mut object = Value::clone(&*town.world.api.object(resource, "apps", name).expect("it is there"));
+        bare(&mut object, keep);
+        town.world.api.put_raw(object);
+    }
+    town.start().await;
+    town.until("known", |town| town.is_live("acme/bot", &host)).await;
+    town.run(20).await;
+    assert_eq!(town.count("acme/bot", is("SecretGone")), 0, "a list says nothing of it\n{}", town.story());
+    town.world.gateway.withdraw("acme/bot");
+    town.until("nothing is left", |town| town.pods().is_empty() && town.secrets().is_empty()).await;
+}
