@@ -5,6 +5,7 @@ use crate::events::kinds::tail::{TailKept, TailLack, TailOf, TailText, TailUnava
 use crate::events::record::Event;
 use crate::ids::{AppId, HostName};
 use crate::kube::answer::Answer;
+use crate::kube::perform::TAIL_LIMIT;
 use crate::kube::redact::Redactor;
 use crate::kube::tail::{Tail, tail};
 
@@ -17,7 +18,12 @@ pub(super) async fn read(performer: &Performer, app: &AppId, of: &TailOf) -> Tri
     Tried { answer: Answer::Done, events, requests: 2, ..Tried::default() }
 }
 
+/// The Secret that is read to redact, and the lines: one limit for all of it, because a removal waits for it.
 async fn fetch(performer: &Performer, app: &AppId, of: &TailOf) -> Result<Tail, TailLack> {
+    tokio::time::timeout(TAIL_LIMIT, fetch_within(performer, app, of)).await.unwrap_or(Err(TailLack::TimedOut))
+}
+
+async fn fetch_within(performer: &Performer, app: &AppId, of: &TailOf) -> Result<Tail, TailLack> {
     let redactor = redactor(performer, app, &of.host).await.ok_or(TailLack::NoRedaction)?;
     let raw = performer.cluster.read_tail(&of.host, &of.uid, of.container.as_str(), false).await?;
     Ok(tail(&raw.bytes, raw.ends, &redactor))

@@ -30,6 +30,24 @@ fn time_of(town: &Town, kind: &str) -> i64 {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_secret_that_does_not_answer_holds_a_tail_no_longer_than_its_limit() {
+    let mut town = Town::new().await;
+    town.start().await;
+    let host = town.live_app("acme/bot").await;
+    // The environment is no longer in memory: the Secret is to be read.
+    town.stop().await;
+    town.start().await;
+    town.run(10).await;
+    town.world.api.faults().always(Match::on(Verb::Get, "secrets"), Action::HangBefore);
+    town.world.nodes.kill_app(&host, 1);
+    town.until("not to be had", |town| town.kinds("acme/bot", "TailUnavailable") == 1).await;
+    let took_us = time_of(&town, "TailUnavailable") - time_of(&town, "TailAsked");
+    assert!(took_us <= 6_000_000, "{took_us}\n{}", town.story());
+    let timed_out = |event: &Event| matches!(event, Event::TailUnavailable(lack) if lack.why == TailLack::TimedOut);
+    assert_eq!(town.count("acme/bot", timed_out), 1, "{}", town.story());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_secret_of_the_seeds_which_no_list_shows_goes_with_its_host() {
     let mut town = Town::with(|settings| settings.profile = Profile::Pinecall).await;
     town.start().await;
