@@ -48,6 +48,51 @@ async fn a_secret_that_does_not_answer_holds_a_tail_no_longer_than_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn each_of_two_wants_for_one_app_is_refused_and_reported() {
+    let mut town = Town::new().await;
+    let want = |host: &str, release: u64| json!({"org": "acme", "name": "bot", "release": release, "sha256": "0".repeat(64), "host": host, "registered": false, "failed": false});
+    let answer = json!({"world": "demo", "apps": [want("bot-r1-00000001", 1), want("bot-r2-00000002", 2)]});
+    let told = Arc::new(Mutex::new(BTreeSet::new()));
+    let inner = Arc::clone(&town.outside.gateway);
+    town.outside.gateway = Arc::new(AlwaysSays { inner, answer: answer.to_string(), told: Arc::clone(&told) });
+    town.start().await;
+    town.run(40).await;
+    let both = ["bot-r1-00000001", "bot-r2-00000002"].map(|host| format!("failed {host} of \"acme/bot\""));
+    assert_eq!(told.lock().unwrap().iter().map(String::as_str).collect::<Vec<_>>(), both);
+    assert_eq!(town.kinds("acme/bot", "WantRefused"), 2, "each once\n{}", town.story());
+}
+
+/// A gateway with one answer, whatever it is told.
+struct AlwaysSays {
+    inner: Arc<dyn Gateway>,
+    answer: String,
+    told: Arc<Mutex<BTreeSet<String>>>,
+}
+
+type Later<'a, T> = futures_util::future::BoxFuture<'a, Result<T, GatewayError>>;
+
+impl Gateway for AlwaysSays {
+    fn heartbeat(&self, body: Vec<u8>) -> Later<'_, bytes::Bytes> {
+        let body: Value = serde_json::from_slice(&body).expect("a heartbeat");
+        let reports = body["reports"].as_array().expect("reports").iter();
+        let text = |report: &Value, field: &str| report[field].as_str().unwrap_or_default().to_owned();
+        let said = reports.map(|report| {
+            format!("{} {} of \"{}/{}\"", text(report, "state"), text(report, "host"), text(report, "org"), text(report, "name"))
+        });
+        self.told.lock().unwrap().extend(said);
+        Box::pin(async { Ok(self.answer.clone().into()) })
+    }
+
+    fn environment<'a>(&'a self, app: &'a crate::ids::AppId) -> Later<'a, BTreeMap<String, String>> {
+        self.inner.environment(app)
+    }
+
+    fn source<'a>(&'a self, app: &'a crate::ids::AppId, release: u64) -> Later<'a, crate::gateway::api::Chunks> {
+        self.inner.source(app, release)
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_secret_of_the_seeds_which_no_list_shows_goes_with_its_host() {
     let mut town = Town::with(|settings| settings.profile = Profile::Pinecall).await;
     town.start().await;
