@@ -210,7 +210,7 @@ impl BeatState {
         if !self.parts.registry.is_listed() {
             return;
         }
-        let mut named = self.parts.registry.packages();
+        let mut named = self.parts.registry.packages(&self.parts.settings);
         named.extend(judged.wants.values().map(|judged| judged.want.sha256));
         if let Err(error) = self.parts.performer.sources.retain(&named) {
             tracing::warn!(%error, "a package that nobody names cannot be removed");

@@ -15,9 +15,10 @@ use super::subject::Wake;
 use super::wheel::Wheel;
 use crate::app::state::App;
 use crate::config::Limits;
+use crate::events::kinds::daemon::PlanSettings;
 use crate::events::kinds::pod::{NodeReady, NodeSeen, PodGone, SecretSeen};
 use crate::events::record::Event;
-use crate::ids::{AppId, PackageDigest, Uid, Word};
+use crate::ids::{AppId, HostName, PackageDigest, Uid, Word};
 
 /// All subjects; cheap to clone, all clones are one.
 #[derive(Clone)]
@@ -156,19 +157,11 @@ impl Registry {
         if slots.closed {
             return;
         }
-        for app in pods.keys().chain(secrets.keys()) {
+        for app in named {
             slots.slot(app);
         }
-        let first = slots.listed.is_none();
-        slots.listed.get_or_insert_with(|| listed.clone());
         for (app, slot) in slots.by_app.iter_mut().filter(|(_, slot)| !slot.quarantined) {
-            let shown = pods.remove(app).unwrap_or_default();
-            let uids: BTreeSet<Uid> = shown.iter().map(|pod| pod.seen.uid.clone()).collect();
-            let list = Shown { version, pods: uids, odd: Arc::clone(odd), secrets: secrets.remove(app).unwrap_or_default() };
-            slot.take_list(shown, list);
-            if first {
-                slot.inbox.nudge();
-            }
+            tell(app, slot);
             if slot.inbox.has_work() {
                 self.wake(app, slot);
             }
@@ -356,14 +349,17 @@ impl Registry {
         self.slots().by_app.values().filter(|slot| slot.has_work()).count()
     }
 
-    /// The packages that a want or a pod names, those that are about to be known included.
+    /// The packages that a want in force or a pod names, those that are about to be known included.
     #[must_use]
-    pub fn packages(&self) -> BTreeSet<PackageDigest> {
+    pub fn packages(&self, settings: &PlanSettings) -> BTreeSet<PackageDigest> {
         let slots = self.slots();
         let mut named = BTreeSet::new();
         for slot in slots.by_app.values() {
-            named.extend(slot.state.want.iter().map(|want| want.sha256));
-            named.extend(slot.state.hosts.values().filter_map(|host| host.sha256));
+            let want = slot.state.wanted(settings.withdraw_after, settings.withdraw_after_mass);
+            named.extend(want.iter().map(|want| want.sha256));
+            let is_named = |name: &HostName| want.is_some_and(|want| want.host == *name || want.live_host.as_ref() == Some(name));
+            let hosts = slot.state.hosts.iter().filter(|(name, host)| is_named(name) || !host.is_forgettable());
+            named.extend(hosts.filter_map(|(_, host)| host.sha256));
             named.extend(slot.inbox.packages());
             named.extend(slot.in_hand.iter().flat_map(|batch| batch.packages()));
         }

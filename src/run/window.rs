@@ -12,6 +12,7 @@ use crate::app::show;
 use crate::app::state::App;
 use crate::clock::Clock;
 use crate::config::{Act, Settings};
+use crate::events::kinds::daemon::PlanSettings;
 use crate::http::control::AppsView;
 use crate::http::readiness::{GatewayState, Readiness, Role};
 use crate::ids::AppId;
@@ -25,6 +26,7 @@ struct Inner {
     clock: Clock,
     metrics: Metrics,
     acts: bool,
+    plan: PlanSettings,
     watch_limit_ms: u64,
     shown: Mutex<Shown>,
 }
@@ -47,7 +49,8 @@ impl Window {
     pub fn new(settings: &Settings, clock: Clock, metrics: Metrics) -> Self {
         let watch_limit_ms = u64::from(settings.kubernetes.watch_silence_s) * 1_000;
         let acts = settings.act == Act::All;
-        Self(Arc::new(Inner { clock, metrics, acts, watch_limit_ms, shown: Mutex::default() }))
+        let plan = PlanSettings::from(&settings.plan);
+        Self(Arc::new(Inner { clock, metrics, acts, plan, watch_limit_ms, shown: Mutex::default() }))
     }
 
     /// Shows this incarnation from now on.
@@ -145,7 +148,8 @@ fn is_shown(state: &App) -> bool {
 impl AppsView for Window {
     fn apps(&self) -> BoxFuture<'_, Value> {
         let apps = self.states();
-        let apps: Vec<Value> = apps.iter().filter(|(_, state)| is_shown(state)).map(|(app, state)| show::brief(app, state)).collect();
+        let apps: Vec<Value> =
+            apps.iter().filter(|(_, state)| is_shown(state)).map(|(app, state)| show::brief(app, state, &self.0.plan)).collect();
         std::future::ready(json!({ "apps": apps })).boxed()
     }
 
@@ -155,7 +159,7 @@ impl AppsView for Window {
             Shown::StandingBy(states, _) => (states.get(app).cloned(), None),
             Shown::Nothing => (None, None),
         };
-        let shown = state.filter(|state| is_shown(state)).map(|state| show::whole(app, &state, looks_again_us));
+        let shown = state.filter(|state| is_shown(state)).map(|state| show::whole(app, &state, &self.0.plan, looks_again_us));
         std::future::ready(shown).boxed()
     }
 }

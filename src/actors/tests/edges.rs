@@ -48,6 +48,25 @@ async fn a_secret_that_does_not_answer_holds_a_tail_no_longer_than_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_package_of_a_withdrawn_app_goes_and_it_is_not_shown_as_wanted() {
+    let mut town = Town::new().await;
+    town.start().await;
+    let host = town.live_app("acme/bot").await;
+    town.live_app("acme/other").await;
+    let wanted = |apps: &Value| apps["apps"][0]["wanted"].clone();
+    assert_eq!(wanted(&window(&town).apps().await), json!(host));
+    assert_eq!(town.outside.sources.kept().len(), 2);
+    town.world.gateway.withdraw("acme/bot");
+    town.until("stopped", |town| town.pods().len() == 1 && town.secrets().len() == 1).await;
+    town.run(20).await;
+    assert_eq!(town.outside.sources.kept().len(), 1, "nobody is served what nobody wants");
+    let apps = window(&town).apps().await;
+    assert_eq!((wanted(&apps), &apps["apps"][0]["app"]), (Value::Null, &json!("acme/bot")), "{apps}");
+    let whole = window(&town).app(&super::support::app("acme/bot")).await.expect("it is shown");
+    assert_eq!(whole["want"], Value::Null, "{whole}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_of_two_wants_for_one_app_is_refused_and_reported() {
     let mut town = Town::new().await;
     let want = |host: &str, release: u64| json!({"org": "acme", "name": "bot", "release": release, "sha256": "0".repeat(64), "host": host, "registered": false, "failed": false});
