@@ -112,6 +112,25 @@ impl Gateway for AlwaysSays {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_policy_that_is_refused_fails_no_release() {
+    for refusal in [
+        Refusal::new(422, "Invalid", "NetworkPolicy is invalid: spec.egress", json!({})),
+        Refusal::new(403, "Forbidden", "violates PodSecurity \"restricted\"", json!({})),
+    ] {
+        let mut town = Town::new().await;
+        town.world.api.faults().always(Match::on(Verb::Create, "networkpolicies"), Action::Answer(Canned::refusal(&refusal)));
+        town.start().await;
+        let host = town.world.gateway.deploy("acme/bot");
+        town.run(60).await;
+        assert_eq!((town.kinds("acme/bot", "VerdictReached"), town.pods().len()), (0, 0), "{}", town.story());
+        let is_waiting = |event: &Event| matches!(event, Event::AlarmRaised(alarm) if alarm.name.as_str() == "waiting");
+        assert_eq!(town.count("acme/bot", is_waiting), 1, "{}", town.story());
+        town.world.api.faults().clear_all();
+        town.until("live", |town| town.is_live("acme/bot", &host)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_secret_of_the_seeds_which_no_list_shows_goes_with_its_host() {
     let mut town = Town::with(|settings| settings.profile = Profile::Pinecall).await;
     town.start().await;
