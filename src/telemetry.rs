@@ -76,6 +76,7 @@ pub struct Metrics {
     api_seconds: Family<Label, Histogram, fn() -> Histogram>,
     queue_depth: Family<Label, Gauge<i64, AtomicI64>>,
     watch_age_seconds: Seconds,
+    secrets_late: Gauge<i64, AtomicI64>,
     commit_seconds: Histogram,
     commit_records: Histogram,
     replay_seconds: Seconds,
@@ -93,6 +94,7 @@ impl Default for Metrics {
             api_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
             queue_depth: Family::default(),
             watch_age_seconds: Gauge::default(),
+            secrets_late: Gauge::default(),
             commit_seconds: seconds(),
             commit_records: counts(),
             replay_seconds: Gauge::default(),
@@ -110,6 +112,7 @@ impl Default for Metrics {
         );
         registry.register("queue_depth", "Steps that wait, by lane", metrics.queue_depth.clone());
         registry.register("watch_age_seconds", "Since the watch's last sign of life", metrics.watch_age_seconds.clone());
+        registry.register("secrets_late", "1 while the Secrets cannot be listed and nothing waits for them", metrics.secrets_late.clone());
         registry.register("log_commit_seconds", "Group commits of the log, until durable", metrics.commit_seconds.clone());
         registry.register("log_commit_records", "Records of a group commit", metrics.commit_records.clone());
         registry.register("replay_seconds", "How long the last replay took", metrics.replay_seconds.clone());
@@ -145,6 +148,11 @@ impl Metrics {
     /// How long ago the watch gave a sign of life.
     pub fn watch_age(&self, age_us: u64) {
         self.watch_age_seconds.set(in_seconds(age_us));
+    }
+
+    /// Whether the Secrets could not be listed for so long that nothing waits for them any more.
+    pub fn secrets_late(&self, late: bool) {
+        self.secrets_late.set(i64::from(late));
     }
 
     /// A group commit is durable.

@@ -53,8 +53,8 @@ pub(super) struct BeatState {
     told: BTreeMap<AppId, WantSeen>,
     /// The register deadline after which each app was last told an answer that changes nothing.
     waited: BTreeMap<AppId, i64>,
-    /// The fault that each app was told last.
-    faults: BTreeMap<AppId, (WantFault, Option<HostName>)>,
+    /// The faults that each app was told last.
+    faults: BTreeMap<AppId, Vec<(WantFault, Option<HostName>)>>,
     live_tails: tokio::task::JoinSet<()>,
 }
 
@@ -174,39 +174,46 @@ impl BeatState {
             let state = registry.state(app);
             state.and_then(|state| state.hosts.get(host).map(|host| !host.is_forgettable())).unwrap_or(false)
         };
-        self.parts.performer.forget(is_there);
+        self.parts.performer.environments.forget(is_there);
     }
 
     fn tell_refused(&mut self, judged: &Judged) {
-        let mut refused_now = BTreeMap::new();
+        let mut refused_now: BTreeMap<AppId, Vec<&RefusedWant>> = BTreeMap::new();
         for refused in &judged.refused {
             let Some(app) = &refused.app else {
                 tracing::warn!(why = refused.text, "a want without an app's name is refused");
                 continue;
             };
-            refused_now.insert(app.clone(), refused.clone());
+            refused_now.entry(app.clone()).or_default().push(refused);
         }
         let cleared: Vec<AppId> = self.faults.keys().filter(|app| !refused_now.contains_key(*app)).cloned().collect();
         for app in cleared {
             self.faults.remove(&app);
-            self.parts.reports.refused(&app, None);
+            self.parts.reports.refused(&app, Vec::new());
         }
         for (app, refused) in refused_now {
             self.refuse(judged.answer, &app, &refused);
         }
     }
 
-    fn refuse(&mut self, answer: u64, app: &AppId, refused: &RefusedWant) {
+    /// Everything that is refused of an app in one answer.
+    fn refuse(&mut self, answer: u64, app: &AppId, refused: &[&RefusedWant]) {
         self.told.remove(app);
-        self.parts.reports.refused(app, refused.report());
-        let fault = (refused.fault, refused.host.clone());
-        if self.faults.get(app) != Some(&fault) {
-            tracing::warn!(%app, why = refused.text, "a want is refused");
-            let event = WantRefused { answer, fault: refused.fault, host: refused.host.clone() };
-            if self.parts.registry.offer(app, Fact::Refused(event)).is_ok() {
-                self.faults.insert(app.clone(), fault);
+        self.parts.reports.refused(app, refused.iter().filter_map(|refused| refused.report()).collect());
+        let before = self.faults.remove(app).unwrap_or_default();
+        let mut faults = Vec::new();
+        for refused in refused {
+            let fault = (refused.fault, refused.host.clone());
+            if !before.contains(&fault) && !faults.contains(&fault) {
+                tracing::warn!(%app, why = refused.text, "a want is refused");
+                let event = WantRefused { answer, fault: refused.fault, host: refused.host.clone() };
+                if self.parts.registry.offer(app, Fact::Refused(event)).is_err() {
+                    continue;
+                }
             }
+            faults.push(fault);
         }
+        self.faults.insert(app.clone(), faults);
     }
 
     /// Packages that neither a want nor a pod names any more; only once both are known.
@@ -214,7 +221,7 @@ impl BeatState {
         if !self.parts.registry.is_listed() {
             return;
         }
-        let mut named = self.parts.registry.packages();
+        let mut named = self.parts.registry.packages(&self.parts.settings);
         named.extend(judged.wants.values().map(|judged| judged.want.sha256));
         if let Err(error) = self.parts.performer.sources.retain(&named) {
             tracing::warn!(%error, "a package that nobody names cannot be removed");

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::environments::Words;
 use crate::app::state::{App, Host, Secret};
 use crate::events::kinds::pod::{GoneHow, NodeSeen, PodGone, PodSeen, SecretGone, SecretSeen};
 use crate::events::kinds::step::Step;
-use crate::events::kinds::tail::{MessageText, TailOf};
 use crate::events::kinds::want::{WantConfirmed, WantMissing, WantRefused, WantSeen};
 use crate::events::record::{Draft, Event};
 use crate::ids::{HostName, Uid};
@@ -15,8 +15,8 @@ use crate::ids::{HostName, Uid};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SeenPod {
     pub(super) seen: PodSeen,
-    /// Termination messages, redacted by whoever keeps them.
-    pub(super) messages: Vec<(TailOf, String)>,
+    /// Termination messages, when they can be redacted.
+    pub(super) words: Option<Words>,
 }
 
 /// What the watch says of one uid: the newest view, and whether it is gone; both, so that an end is not lost to a deletion
@@ -38,15 +38,17 @@ pub(super) enum Fact {
     Missing(WantMissing),
     /// A want that could not be believed.
     Refused(WantRefused),
-    /// What a complete list showed of the app.
+    /// What a complete list of the pods showed of the app.
     List(Shown),
+    /// What a complete list of the Secrets showed of it.
+    Secrets(ShownSecrets),
     /// A node that a pod of the app is on.
     Node(NodeSeen),
     /// An outcome, or anything else that is an event as it stands, with the notes that go with it.
     Events(Vec<Event>),
 }
 
-/// What a complete list showed of one app. Its pods are observations besides; what it does not show is found out when it is
+/// What a complete list of the pods showed of one app. They are observations besides; what it does not show is found out when it is
 /// taken in, against a state that knows everything that came before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Shown {
@@ -55,8 +57,16 @@ pub(super) struct Shown {
     pub(super) pods: BTreeSet<Uid>,
     /// Names of pods that are there and cannot be read, of all apps.
     pub(super) odd: Arc<BTreeSet<String>>,
-    /// The Secrets, listed after the pods.
+}
+
+/// What a complete list of the Secrets showed of one app: listed on its own, and compared with the state on its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShownSecrets {
+    /// This list's own version: it says nothing of a Secret that is newer.
+    pub(super) version: u64,
     pub(super) secrets: Vec<SecretSeen>,
+    /// Whether one that is there would have been in it whoever made it; if not, one that is not may be there all the same.
+    pub(super) complete: bool,
 }
 
 /// The last complete list, as it bears on pods that only a write of ours showed.
@@ -110,11 +120,11 @@ impl Observed {
     /// The events that are new to this state.
     pub(super) fn events(&self, app: &App) -> Vec<Draft> {
         let mut drafts = Vec::new();
-        if let Some(SeenPod { seen, messages }) = &self.seen
+        if let Some(SeenPod { seen, words }) = &self.seen
             && is_news(app, seen)
         {
             drafts.push(Draft::input(Event::PodSeen(seen.clone())));
-            let texts = messages.iter().map(|(of, text)| MessageText { of: of.clone(), text: text.clone() });
+            let texts = words.iter().flat_map(Words::redacted);
             drafts.extend(texts.map(|text| Draft::input(Event::MessageText(text))));
         }
         let gone = self.gone.iter().filter(|gone| knows(app, &gone.host, &gone.uid) || !drafts.is_empty());
@@ -133,6 +143,7 @@ impl Fact {
             Self::Missing(missing) => Some(Event::WantMissing(missing.clone())),
             Self::Refused(refused) => Some(Event::WantRefused(refused.clone())),
             Self::List(shown) => return shown.events(app).into_iter().map(Draft::input).collect(),
+            Self::Secrets(shown) => return shown.events(app).into_iter().map(Draft::input).collect(),
             Self::Node(seen) => (app.nodes.get(&seen.node) != Some(&seen.ready)).then(|| Event::NodeSeen(seen.clone())),
             Self::Events(events) => {
                 // An outcome's pod may have been seen before it.
@@ -152,7 +163,16 @@ impl Shown {
             if let Some(pod) = gone.filter(|_| !self.odd.contains(name.as_str())) {
                 events.push(absence(name, &pod.uid, self.version));
             }
-            if !self.secrets.iter().any(|seen| seen.host == *name) && self.lacks_secret(app, host) {
+        }
+        events
+    }
+}
+
+impl ShownSecrets {
+    fn events(&self, app: &App) -> Vec<Event> {
+        let mut events = Vec::new();
+        for (name, host) in &app.hosts {
+            if self.complete && !self.secrets.iter().any(|seen| seen.host == *name) && self.lacks_secret(app, host) {
                 events.push(Event::SecretGone(SecretGone { host: name.clone(), uid: None }));
             }
         }

@@ -13,6 +13,10 @@ pub struct Vitals {
     pub watch_alive_us: Option<i64>,
     /// Why nodes cannot be watched, when they cannot: then nothing is ever forced away.
     pub nodes_unknown: bool,
+    /// The pods were listed in this incarnation.
+    pub pods_listed: bool,
+    /// The Secrets were, too: until then their wait holds up the first plans.
+    pub secrets_listed: bool,
     /// Log time of the last believed answer.
     pub answered_us: Option<i64>,
     /// Why the last answer was not believed.

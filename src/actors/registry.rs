@@ -8,16 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ractor::ActorRef;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::facts::{Fact, LastList, SeenPod, Shown};
+use super::facts::{Fact, LastList, SeenPod, Shown, ShownSecrets};
 use super::inbox::{Batch, Full, Inbox};
 use super::slot::{Activity, Slot, Slots};
 use super::subject::Wake;
 use super::wheel::Wheel;
 use crate::app::state::App;
 use crate::config::Limits;
+use crate::events::kinds::daemon::PlanSettings;
 use crate::events::kinds::pod::{NodeReady, NodeSeen, PodGone, SecretSeen};
 use crate::events::record::Event;
-use crate::ids::{AppId, PackageDigest, Uid, Word};
+use crate::ids::{AppId, HostName, PackageDigest, Uid, Word};
 
 /// All subjects; cheap to clone, all clones are one.
 #[derive(Clone)]
@@ -134,33 +135,44 @@ impl Registry {
         });
     }
 
-    /// A complete list, by app: each subject compares it with what it knows. The first of an incarnation lets every subject plan.
-    pub(super) fn listed(
-        &self,
-        listed: &Event,
-        version: u64,
-        mut pods: BTreeMap<AppId, Vec<SeenPod>>,
-        odd: &Arc<BTreeSet<String>>,
-        mut secrets: BTreeMap<AppId, Vec<SecretSeen>>,
-    ) {
+    /// A complete list of the pods, by app: each subject compares it with what it knows.
+    pub(super) fn listed(&self, version: u64, mut pods: BTreeMap<AppId, Vec<SeenPod>>, odd: &Arc<BTreeSet<String>>) {
+        let named: Vec<AppId> = pods.keys().cloned().collect();
+        self.tell_all(&named, Some(LastList { version, odd: Arc::clone(odd) }), |app, slot| {
+            let shown = pods.remove(app).unwrap_or_default();
+            let uids: BTreeSet<Uid> = shown.iter().map(|pod| pod.seen.uid.clone()).collect();
+            slot.take_list(shown, Shown { version, pods: uids, odd: Arc::clone(odd) });
+        });
+    }
+
+    /// A complete list of the Secrets, by app; `complete` as [`ShownSecrets::complete`].
+    pub(super) fn secrets_listed(&self, version: u64, mut secrets: BTreeMap<AppId, Vec<SecretSeen>>, complete: bool) {
+        let named: Vec<AppId> = secrets.keys().cloned().collect();
+        self.tell_all(&named, None, |app, slot| {
+            slot.take_secrets(ShownSecrets { version, secrets: secrets.remove(app).unwrap_or_default(), complete });
+        });
+    }
+
+    /// Lets every subject plan, once in an incarnation: what it knows is of this list.
+    pub(super) fn may_plan(&self, listed: Event) {
+        self.slots().listed.get_or_insert(listed);
+        self.tell_all(&[], None, |_, slot| slot.inbox.nudge());
+    }
+
+    /// Tells every subject, and those that become known by it; with the list of pods that is told, if it is one.
+    fn tell_all(&self, named: &[AppId], list: Option<LastList>, mut tell: impl FnMut(&AppId, &mut Slot)) {
         let mut slots = self.slots();
         if slots.closed {
             return;
         }
-        for app in pods.keys().chain(secrets.keys()) {
+        for app in named {
             slots.slot(app);
         }
-        let first = slots.listed.is_none();
-        slots.listed.get_or_insert_with(|| listed.clone());
-        slots.last_list = Some(LastList { version, odd: Arc::clone(odd) });
+        if let Some(list) = list {
+            slots.last_list = Some(list);
+        }
         for (app, slot) in slots.by_app.iter_mut().filter(|(_, slot)| !slot.quarantined) {
-            let shown = pods.remove(app).unwrap_or_default();
-            let uids: BTreeSet<Uid> = shown.iter().map(|pod| pod.seen.uid.clone()).collect();
-            let list = Shown { version, pods: uids, odd: Arc::clone(odd), secrets: secrets.remove(app).unwrap_or_default() };
-            slot.take_list(shown, list);
-            if first {
-                slot.inbox.nudge();
-            }
+            tell(app, slot);
             if slot.inbox.has_work() {
                 self.wake(app, slot);
             }
@@ -319,7 +331,7 @@ impl Registry {
         self.slots().closed = true;
     }
 
-    /// The first list of this incarnation was taken.
+    /// The first list of this incarnation was taken, and subjects plan.
     #[must_use]
     pub fn is_listed(&self) -> bool {
         self.slots().listed.is_some()
@@ -349,14 +361,17 @@ impl Registry {
         self.slots().by_app.values().filter(|slot| slot.has_work()).count()
     }
 
-    /// The packages that a want or a pod names, those that are about to be known included.
+    /// The packages that a want in force or a pod names, those that are about to be known included.
     #[must_use]
-    pub fn packages(&self) -> BTreeSet<PackageDigest> {
+    pub fn packages(&self, settings: &PlanSettings) -> BTreeSet<PackageDigest> {
         let slots = self.slots();
         let mut named = BTreeSet::new();
         for slot in slots.by_app.values() {
-            named.extend(slot.state.want.iter().map(|want| want.sha256));
-            named.extend(slot.state.hosts.values().filter_map(|host| host.sha256));
+            let want = slot.state.wanted(settings.withdraw_after, settings.withdraw_after_mass);
+            named.extend(want.iter().map(|want| want.sha256));
+            let is_named = |name: &HostName| want.is_some_and(|want| want.host == *name || want.live_host.as_ref() == Some(name));
+            let hosts = slot.state.hosts.iter().filter(|(name, host)| is_named(name) || !host.is_forgettable());
+            named.extend(hosts.filter_map(|(_, host)| host.sha256));
             named.extend(slot.inbox.packages());
             named.extend(slot.in_hand.iter().flat_map(|batch| batch.packages()));
         }

@@ -1,6 +1,6 @@
 //! What is owed to the gateway, kept in step with the subjects' states. What a report says in words is read from the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,8 +31,8 @@ struct Book {
     outbox: Outbox,
     /// The verdict that each app's report tells.
     told: BTreeMap<AppId, (HostName, Seq, Report)>,
-    /// The report of each app's refused want.
-    refused: BTreeMap<AppId, Report>,
+    /// The reports of each app's refused wants.
+    refused: BTreeMap<AppId, Vec<Report>>,
 }
 
 impl Book {
@@ -45,11 +45,13 @@ impl Book {
         }
     }
 
-    fn refuse(&mut self, app: &AppId, refused: Option<Report>) {
-        let former = self.refused.remove(app);
-        let host = refused.as_ref().map(|report| report.host.clone());
-        self.refused.extend(refused.map(|report| (app.clone(), report)));
-        for host in former.into_iter().map(|report| report.host).chain(host) {
+    fn refuse(&mut self, app: &AppId, refused: Vec<Report>) {
+        let former = self.refused.remove(app).unwrap_or_default();
+        let hosts: BTreeSet<String> = former.into_iter().chain(refused.iter().cloned()).map(|report| report.host).collect();
+        if !refused.is_empty() {
+            self.refused.insert(app.clone(), refused);
+        }
+        for host in hosts {
             self.owe_again(app, &host);
         }
     }
@@ -57,7 +59,7 @@ impl Book {
     /// Owes what this app's host is to be reported as, if anything. A refused want of the same host goes before its verdict: it is
     /// what the gateway names now.
     fn owe_again(&mut self, app: &AppId, host: &str) {
-        let refused = self.refused.get(app).filter(|report| report.host == host);
+        let refused = self.refused.get(app).into_iter().flatten().find(|report| report.host == host);
         let told = self.told.get(app).map(|(_, _, report)| report).filter(|report| report.host == host);
         match refused.or(told) {
             Some(report) => self.outbox.owe(app, report.clone()),
@@ -91,13 +93,13 @@ impl Reports {
         }
     }
 
-    /// A want that is refused is reported failed for as long as it is named so; `None` when it is not any more.
-    pub(super) fn refused(&self, app: &AppId, report: Option<Report>) {
-        if self.book().refused.get(app) == report.as_ref() {
+    /// Wants that are refused are reported failed for as long as they are named so; empty when none is any more.
+    pub(super) fn refused(&self, app: &AppId, reports: Vec<Report>) {
+        if self.book().refused.get(app).map_or(reports.is_empty(), |told| *told == reports) {
             return;
         }
-        let is_owed = report.is_some();
-        self.book().refuse(app, report);
+        let is_owed = !reports.is_empty();
+        self.book().refuse(app, reports);
         if is_owed {
             self.0.due.notify_one();
         }
@@ -215,14 +217,14 @@ mod tests {
         };
         let mut book = Book { outbox: Outbox::new("runner", 5_000), told: BTreeMap::new(), refused: BTreeMap::new() };
         book.tell(&app, Some((host.clone(), Seq(7), report("exit code 3"))));
-        book.refuse(&app, Some(report("a bad digest")));
+        book.refuse(&app, vec![report("a bad digest")]);
         assert_eq!(carried(&mut book), ["a bad digest"]);
-        book.refuse(&app, None);
+        book.refuse(&app, Vec::new());
         assert_eq!(carried(&mut book), ["exit code 3"]);
-        book.refuse(&app, Some(report("a bad digest")));
+        book.refuse(&app, vec![report("a bad digest")]);
         book.tell(&app, None);
         assert_eq!(carried(&mut book), ["a bad digest"]);
-        book.refuse(&app, None);
+        book.refuse(&app, Vec::new());
         assert!(carried(&mut book).is_empty());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ractor::ActorRef;
 
-use super::facts::{Fact, LastList, SeenPod, Shown};
+use super::facts::{Fact, LastList, SeenPod, Shown, ShownSecrets};
 use super::inbox::{Batch, Inbox, Quiet};
 use super::subject::Wake;
 use crate::app::state::{App, Host};
@@ -19,7 +19,7 @@ pub(super) struct Slots {
     pub(super) nodes: BTreeMap<Word, NodeReady>,
     /// What a subject that becomes known now has to learn first.
     pub(super) started: Event,
-    /// The first list of this incarnation.
+    /// The first list of this incarnation, once subjects may plan on it.
     pub(super) listed: Option<Event>,
     /// The newest list.
     pub(super) last_list: Option<LastList>,
@@ -98,10 +98,21 @@ impl Slot {
         is_news && concerns
     }
 
-    /// Posts what a list showed of it, if there is anything that the list could differ from.
+    /// Whether nothing is known or about to be known of it that a list could differ from.
+    fn is_blank(&self) -> bool {
+        self.state.hosts.is_empty() && self.inbox.is_empty() && self.in_hand.is_none()
+    }
+
+    /// Posts what a list of the Secrets showed of it.
+    pub(super) fn take_secrets(&mut self, list: ShownSecrets) {
+        if !self.is_blank() || !list.secrets.is_empty() {
+            self.inbox.take_in(Fact::Secrets(list));
+        }
+    }
+
+    /// Posts what a list of the pods showed of it.
     pub(super) fn take_list(&mut self, shown: Vec<SeenPod>, list: Shown) {
-        let blank = self.state.hosts.is_empty() && self.inbox.is_empty() && self.in_hand.is_none();
-        if blank && shown.is_empty() && list.secrets.is_empty() {
+        if self.is_blank() && shown.is_empty() {
             return;
         }
         for pod in shown {

@@ -32,6 +32,7 @@ use crate::ids::{AppId, Seq};
 use crate::kube::decode::{Nodes, Pods};
 use crate::kube::throttle::Limits;
 use crate::kube::watch::{Watch, WatchLimits};
+use crate::telemetry::Metrics;
 
 /// What the supervisor begins with.
 pub(super) struct Arguments {
@@ -71,12 +72,12 @@ pub(super) async fn start(myself: &ActorRef<Order>, arguments: Arguments) -> Res
         cluster,
         reports: reports.clone(),
         clock: clock.clone(),
-        metrics,
+        metrics: metrics.clone(),
         log: reader.id(),
         settings: Arc::clone(&plan),
         settings_seq,
     };
-    let watch = watch_parts(&settings, &performer, &registry, &committer, &health, &clock, settings_seq, &reader);
+    let watch = watch_parts(&settings, &performer, &registry, &committer, &health, &clock, &metrics, settings_seq, &reader);
     let (watch, _) = Actor::spawn_linked(None, WatchActor, watch, myself.get_cell()).await?;
     running.insert(watch.get_id(), "the watch");
     let beat = BeatParts {
@@ -105,6 +106,7 @@ fn watch_parts(
     committer: &Committer,
     health: &Health,
     clock: &Clock,
+    metrics: &Metrics,
     settings_seq: Seq,
     reader: &Arc<dyn LogReader>,
 ) -> WatchParts {
@@ -119,6 +121,7 @@ fn watch_parts(
         committer: committer.clone(),
         health: health.clone(),
         clock: clock.clone(),
+        metrics: metrics.clone(),
         daemon: daemon_subject(settings),
         settings_seq,
         pods: Watch {

@@ -1,10 +1,13 @@
 //! Reads a container's last words: redacted with the host's environment, or not kept at all.
 
+use std::sync::Arc;
+
 use super::perform::{Performer, Tried};
 use crate::events::kinds::tail::{TailKept, TailLack, TailOf, TailText, TailUnavailable};
 use crate::events::record::Event;
 use crate::ids::{AppId, HostName};
 use crate::kube::answer::Answer;
+use crate::kube::perform::TAIL_LIMIT;
 use crate::kube::redact::Redactor;
 use crate::kube::tail::{Tail, tail};
 
@@ -17,19 +20,24 @@ pub(super) async fn read(performer: &Performer, app: &AppId, of: &TailOf) -> Tri
     Tried { answer: Answer::Done, events, requests: 2, ..Tried::default() }
 }
 
+/// The Secret that is read to redact, and the lines: one limit for all of it, because a removal waits for it.
 async fn fetch(performer: &Performer, app: &AppId, of: &TailOf) -> Result<Tail, TailLack> {
+    tokio::time::timeout(TAIL_LIMIT, fetch_within(performer, app, of)).await.unwrap_or(Err(TailLack::TimedOut))
+}
+
+async fn fetch_within(performer: &Performer, app: &AppId, of: &TailOf) -> Result<Tail, TailLack> {
     let redactor = redactor(performer, app, &of.host).await.ok_or(TailLack::NoRedaction)?;
     let raw = performer.cluster.read_tail(&of.host, &of.uid, of.container.as_str(), false).await?;
     Ok(tail(&raw.bytes, raw.ends, &redactor))
 }
 
 /// What takes the environment's values out: the environment in memory, else the host's own Secret, read for this alone.
-async fn redactor(performer: &Performer, app: &AppId, host: &HostName) -> Option<Redactor> {
-    if let Some(environment) = performer.environment(app, host) {
-        return Some(Redactor::new(&environment));
+async fn redactor(performer: &Performer, app: &AppId, host: &HostName) -> Option<Arc<Redactor>> {
+    if let Some(held) = performer.environments.get(app, host) {
+        return Some(held.redactor());
     }
     let environment = performer.cluster.secret_env(app, host).await.ok()??;
-    Some(Redactor::new(&environment))
+    Some(Arc::new(Redactor::new(&environment)))
 }
 
 fn kept(of: &TailOf, tail: Tail) -> Vec<Event> {

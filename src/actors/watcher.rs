@@ -2,30 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::AbortHandle;
 
 use super::committer::Committer;
+use super::environments::Words;
 use super::facts::SeenPod;
 use super::health::Health;
 use super::perform::Performer;
 use super::registry::Registry;
+use super::secrets::{self, Secrets};
 use crate::app::rules::Rules;
 use crate::clock::Clock;
 use crate::events::kinds::daemon::{Listed, WatchLossReason, WatchLost};
-use crate::events::kinds::pod::{GoneHow, NodeReady, NodeSeen, PodGone, SecretSeen};
+use crate::events::kinds::pod::{GoneHow, NodeReady, NodeSeen, PodGone};
 use crate::events::kinds::tail::TailOf;
 use crate::events::record::{Draft, Event, Reaction};
 use crate::ids::{AppId, Seq, Subject, Word};
 use crate::kube::convert::{APP, INSTALL, MessageOf, Observation};
 use crate::kube::decode::{Nodes, Pods};
 use crate::kube::labels::Ownership;
-use crate::kube::redact::{Cut, Redactor};
-use crate::kube::throttle::backoff;
 use crate::kube::watch::{Watch, Watched};
+use crate::telemetry::Metrics;
 
 /// Observations between a watch and its actor: the stream is slowed down past it, nothing is lost.
 const SINK: usize = 256;
@@ -43,6 +43,7 @@ pub(super) struct WatchParts {
     pub(super) committer: Committer,
     pub(super) health: Health,
     pub(super) clock: Clock,
+    pub(super) metrics: Metrics,
     pub(super) daemon: Subject,
     pub(super) settings_seq: Seq,
     pub(super) pods: Watch<Pods>,
@@ -53,7 +54,12 @@ pub(super) struct WatchState {
     parts: WatchParts,
     pods: mpsc::Receiver<Watched<Observation>>,
     nodes: mpsc::Receiver<Watched<NodeSeen>>,
-    loops: [AbortHandle; 2],
+    secrets: mpsc::Receiver<Secrets>,
+    /// Asks for a list of the Secrets.
+    list_secrets: Arc<Notify>,
+    /// The incarnation's first list, while nothing is planned on it yet.
+    to_plan_on: Option<Event>,
+    loops: [AbortHandle; 3],
 }
 
 impl Actor for WatchActor {
@@ -64,12 +70,15 @@ impl Actor for WatchActor {
     async fn pre_start(&self, myself: ActorRef<Next>, parts: WatchParts) -> Result<WatchState, ActorProcessingErr> {
         let (pod_sink, pods) = mpsc::channel(SINK);
         let (node_sink, nodes) = mpsc::channel(SINK);
+        let (secret_sink, secret_lists) = mpsc::channel(1);
+        let list_secrets = Arc::new(Notify::new());
         let loops = [
             tokio::spawn(parts.pods.clone().run(pod_sink)).abort_handle(),
             tokio::spawn(parts.nodes.clone().run(node_sink)).abort_handle(),
+            tokio::spawn(secrets::run(parts.performer.cluster.clone(), Arc::clone(&list_secrets), secret_sink)).abort_handle(),
         ];
         myself.cast(Next)?;
-        Ok(WatchState { parts, pods, nodes, loops })
+        Ok(WatchState { parts, pods, nodes, secrets: secret_lists, list_secrets, to_plan_on: None, loops })
     }
 
     async fn handle(&self, myself: ActorRef<Next>, _next: Next, state: &mut WatchState) -> Result<(), ActorProcessingErr> {
@@ -94,6 +103,10 @@ impl WatchState {
             watched = self.nodes.recv() => match watched {
                 Some(watched) => self.node(watched),
                 None => return Err("the watch of nodes has ended".into()),
+            },
+            listed = self.secrets.recv() => match listed {
+                Some(listed) => self.secrets(listed),
+                None => return Err("the list of secrets has ended".into()),
             },
             watched = self.pods.recv() => match watched {
                 Some(watched) => self.pod(watched).await,
@@ -145,7 +158,8 @@ impl WatchState {
         }
     }
 
-    /// Termination messages are free text: kept only redacted, so only while the environment is in memory.
+    /// Termination messages are free text: kept only redacted, so only while the environment is in memory. Redacted by the subject,
+    /// not here: what one tenant's takes holds nobody else up.
     fn seen_pod(&self, app: &AppId, observation: Observation) -> SeenPod {
         let seen = observation.seen;
         let of = |container: &str| TailOf { host: seen.host.clone(), uid: seen.uid.clone(), container: Word::new(container), ended: true };
@@ -157,14 +171,7 @@ impl WatchState {
                 MessageOf::Pod | MessageOf::Scheduling => None,
             })
             .collect();
-        // Most observations say nothing in words: what redacts is made for those that do.
-        let environment = if words.is_empty() { None } else { self.parts.performer.environment(app, &seen.host) };
-        let messages = environment.map_or_else(Vec::new, |environment| {
-            let redactor = Redactor::new(&environment);
-            let cut = Cut { begin: true, end: true };
-            words.into_iter().map(|(of, text)| (of, redactor.redact(&text, cut))).collect()
-        });
-        SeenPod { seen, messages }
+        SeenPod { words: Words::new(words, || self.parts.performer.environments.get(app, &seen.host)), seen }
     }
 
     async fn listed(&mut self, version: u64, seen: Vec<Observation>, odd: &Arc<BTreeSet<String>>) {
@@ -176,35 +183,35 @@ impl WatchState {
                 pods.entry(app).or_default().push(pod);
             }
         }
-        let secrets = self.list_secrets().await;
+        self.parts.registry.listed(version, pods, odd);
+        self.list_secrets.notify_one();
         let listed = Event::Listed(Listed { resource_version: version, pods: count });
         self.tell_log(listed.clone()).await;
-        tracing::info!(pods = count, secrets = secrets.values().map(Vec::len).sum::<usize>(), "the cluster is listed");
-        self.parts.registry.listed(&listed, version, pods, odd, secrets);
+        tracing::info!(pods = count, "the pods are listed");
+        if !self.parts.registry.is_listed() {
+            self.parts.health.note(|vitals| vitals.pods_listed = true);
+            self.to_plan_on.get_or_insert(listed);
+        }
     }
 
-    /// The Secrets of ours, tried until they can be had: nothing is planned on half a list.
-    async fn list_secrets(&self) -> BTreeMap<AppId, Vec<SecretSeen>> {
-        let mut tries = 0;
-        loop {
-            match self.parts.performer.cluster.list_secrets().await {
-                Ok(secrets) => {
-                    let mut ours: BTreeMap<AppId, Vec<SecretSeen>> = BTreeMap::new();
-                    for secret in secrets.into_iter().filter(|secret| !secret.deleting) {
-                        if let Ownership::Ours(app) = secret.ownership {
-                            let (host, object) = (secret.host, secret.object);
-                            let seen = SecretSeen { host, uid: object.uid, resource_version: object.resource_version };
-                            ours.entry(app).or_default().push(seen);
-                        }
-                    }
-                    return ours;
-                }
-                Err(answer) => {
-                    tries += 1;
-                    tracing::warn!(?answer, tries, "the Secrets cannot be listed");
-                    tokio::time::sleep(Duration::from_micros(backoff(tries, u64::from(tries)))).await;
-                }
+    /// What became of listing the Secrets: the first plans of an incarnation wait for it.
+    fn secrets(&mut self, secrets: Secrets) {
+        match secrets {
+            Secrets::Listed { version, seen } => {
+                tracing::info!(secrets = seen.values().map(Vec::len).sum::<usize>(), "the secrets are listed");
+                self.parts.health.note(|vitals| vitals.secrets_listed = true);
+                self.parts.metrics.secrets_late(false);
+                let complete = self.parts.performer.cluster.template().scheme.labels_every_secret();
+                self.parts.registry.secrets_listed(version, seen, complete);
             }
+            Secrets::Late => {
+                let waited_s = secrets::WAIT.as_secs();
+                tracing::warn!(waited_s, "the secrets are not listed: those that nobody saw are read one by one");
+                self.parts.metrics.secrets_late(true);
+            }
+        }
+        if let Some(listed) = self.to_plan_on.take() {
+            self.parts.registry.may_plan(listed);
         }
     }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::state::{App, Host, Work};
+use crate::events::kinds::daemon::PlanSettings;
 use crate::events::kinds::step::Purpose;
 use crate::events::kinds::verdict::{Stage, Verdict};
 use crate::ids::AppId;
@@ -10,17 +11,18 @@ use crate::ids::AppId;
 /// The names of all alarms that a subject can hold.
 pub const ALARMS: &[&str] = &["waiting", "live_not_back", "stuck_terminating", "different_pod", "unclaimed"];
 
-/// What a list shows of an app.
+/// What a list shows of an app; one that is withdrawn is not wanted.
 #[must_use]
-pub fn brief(app: &AppId, state: &App) -> Value {
+pub fn brief(app: &AppId, state: &App, settings: &PlanSettings) -> Value {
+    let want = state.wanted(settings.withdraw_after, settings.withdraw_after_mass);
     json!({
         "app": app.to_string(),
-        "release": state.want.as_ref().map(|want| want.release),
-        "wanted": state.want.as_ref().map(|want| want.host.as_str()),
-        "live": state.want.as_ref().and_then(|want| want.live_host.as_ref()).map(|host| host.as_str()),
-        "registered": state.want.as_ref().is_some_and(|want| want.registered),
+        "release": want.map(|want| want.release),
+        "wanted": want.map(|want| want.host.as_str()),
+        "live": want.and_then(|want| want.live_host.as_ref()).map(|host| host.as_str()),
+        "registered": want.is_some_and(|want| want.registered),
         "hosts": state.hosts.values().filter(|host| host.pod.is_some()).count(),
-        "stage": state.want.as_ref().and_then(|want| state.hosts.get(&want.host)).map_or("absent", stage),
+        "stage": want.and_then(|want| state.hosts.get(&want.host)).map_or("absent", stage),
         "alarms": state.alarms.keys().map(|name| name.as_str()).collect::<Vec<_>>(),
         "quarantined": state.quarantined,
     })
@@ -28,8 +30,8 @@ pub fn brief(app: &AppId, state: &App) -> Value {
 
 /// Everything about an app; `looks_again_us` is when it plans again though nothing comes, log time.
 #[must_use]
-pub fn whole(app: &AppId, state: &App, looks_again_us: Option<i64>) -> Value {
-    let want = state.want.as_ref().map(|want| {
+pub fn whole(app: &AppId, state: &App, settings: &PlanSettings, looks_again_us: Option<i64>) -> Value {
+    let want = state.wanted(settings.withdraw_after, settings.withdraw_after_mass).map(|want| {
         json!({
             "release": want.release,
             "package": want.sha256.short(),

@@ -94,14 +94,29 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "an address and a port, such as 127.0.0.1:7070 or [::1]:7070".to_owned())
 }
 
-/// Whether it is an address block: `ADDRESS/BITS`.
+/// Whether it is an address block as the API server takes it in a policy: `ADDRESS/BITS`, no bit of the address set behind the
+/// block's own, and no IPv4 address written as IPv6.
 #[must_use]
 pub fn is_cidr(text: &str) -> bool {
-    let Some((address, bits)) = text.split_once('/') else { return false };
-    let Ok(address) = address.parse::<IpAddr>() else { return false };
+    let Some((address, length)) = block(text) else { return false };
+    let (bits, most) = match address {
+        IpAddr::V4(four) => (u128::from(four.to_bits()) << 96, 32),
+        IpAddr::V6(six) if six.to_ipv4_mapped().is_some() => return false,
+        IpAddr::V6(six) => (six.to_bits(), 128),
+    };
+    length <= most && bits.checked_shl(length).unwrap_or(0) == 0
+}
+
+/// Whether a block is all addresses of its kind: nothing is left when it is taken out of them.
+#[must_use]
+pub fn is_everything(text: &str) -> bool {
+    block(text).is_some_and(|(_, length)| length == 0)
+}
+
+fn block(text: &str) -> Option<(IpAddr, u32)> {
+    let (address, bits) = text.split_once('/')?;
     let plain = (1..=3).contains(&bits.len()) && bits.bytes().all(|b| b.is_ascii_digit());
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    plain && bits.parse::<u8>().is_ok_and(|bits| bits <= most)
+    Some((address.parse().ok()?, bits.parse().ok().filter(|_| plain)?))
 }
 
 #[cfg(test)]
@@ -154,7 +169,9 @@ mod tests {
         for good in ["10.0.0.0/8", "::/0", "64:ff9b::/96", "1.2.3.4/32"] {
             assert!(is_cidr(good), "{good}");
         }
-        for evil in ["10.0.0.0", "10.0.0.0/33", "10.0.0.0/+8", "x/8", "/8", "::/129", "::/"] {
+        for evil in
+            ["10.0.0.1/8", "fe80::1/10", "::ffff:10.0.0.0/104", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/+8", "x/8", "/8", "::/129", "::/"]
+        {
             assert!(!is_cidr(evil), "{evil}");
         }
     }

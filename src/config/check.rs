@@ -1,6 +1,6 @@
 //! What makes settings unusable for running, and what an operator should at least hear. Pure: resolves no name, opens no file.
 
-use super::address::{Nearness, base_url, listen_address, nearness, needs_cluster_dns};
+use super::address::{Nearness, base_url, is_everything, listen_address, nearness, needs_cluster_dns};
 use super::load::{BadSettings, tree, value_of};
 use super::{Act, Settings};
 use crate::config::keys::KEYS;
@@ -136,6 +136,12 @@ fn pairs(settings: &Settings, faults: &mut Vec<String>) {
             plan.withdraw_after_mass, plan.withdraw_after
         ));
     }
+    for block in settings.network.egress_deny.iter().filter(|block| is_everything(block)) {
+        faults.push(format!(
+            "network.egress_deny: {} is everything, and the API server refuses the policy: name two halves, such as 0.0.0.0/1 and 128.0.0.0/1",
+            shown(block, 80)
+        ));
+    }
     let ours = format!("{}/", settings.pod.label_domain);
     for label in &settings.pod.labels {
         if label.starts_with(&ours) || label.starts_with("app.kubernetes.io/managed-by=") {
@@ -262,6 +268,16 @@ mod tests {
     #[test]
     fn two_listeners_have_two_ports() {
         assert!(faults(|settings| settings.control.listen = "127.0.0.1:7071".to_owned()).contains("sources.listen"));
+    }
+
+    #[test]
+    fn a_block_that_is_everything_cannot_be_taken_out_of_everything() {
+        for evil in ["0.0.0.0/0", "::/0", "0.0.0.0/00", "10.0.0.0/0", "2001:db8::/0", "::ffff:10.0.0.0/104", "10.0.0.1/8", "fe80::1/10"] {
+            assert!(faults(|s| s.network.egress_deny.push(evil.to_owned())).contains("network.egress_deny"), "{evil}");
+        }
+        let mut halves = usable();
+        halves.network.egress_deny = ["0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1"].map(str::to_owned).to_vec();
+        assert!(check(&halves, Cluster::Real).is_ok());
     }
 
     #[test]

@@ -50,8 +50,10 @@ pub enum GatewayState {
 pub struct Readiness {
     /// The log has been replayed.
     pub replayed: bool,
-    /// The cluster has been listed in this incarnation.
+    /// The pods have been listed in this incarnation.
     pub listed: bool,
+    /// The Secrets have, too.
+    pub secrets_listed: bool,
     /// How long ago the watch last gave a sign of life, milliseconds; `None` before the first.
     pub watch_age_ms: Option<u64>,
     /// At which age it is taken for dead, milliseconds.
@@ -79,6 +81,7 @@ impl Readiness {
         let parts = [
             ("replayed", self.replayed),
             ("listed", self.listed || stands_by),
+            ("secrets_listed", self.secrets_listed || stands_by),
             ("watching", watching || stands_by),
             ("log_writable", self.log_writable || stands_by),
         ];
@@ -101,6 +104,7 @@ impl Readiness {
             "standing_by": self.standing_by,
             "replayed": self.replayed,
             "listed": self.listed,
+            "secrets_listed": self.secrets_listed,
             "watch_age_ms": self.watch_age_ms,
             "watch_limit_ms": self.watch_limit_ms,
             "log_writable": self.log_writable,

@@ -148,6 +148,12 @@ impl Scheme {
         }
     }
 
+    /// Whether a list by our labels shows every Secret of ours: the seed's bear none.
+    #[must_use]
+    pub fn labels_every_secret(&self) -> bool {
+        self.profile != Profile::Pinecall
+    }
+
     /// Whether a Secret is that app's. Under the profile `pinecall` a Secret that bears no label, no annotation and no owner is
     /// the seed's: it wrote nothing but the name.
     #[must_use]

@@ -176,10 +176,12 @@ impl Template {
         let digest = sha256.to_string();
         let most = self.max_bytes.to_string();
         let within = self.pod.install_s.to_string();
+        // The rest is for unpacking and installing.
+        let fetch_within = (self.pod.install_s / 2).to_string();
         json!({
             "name": INSTALL,
             "image": self.pod.image,
-            "command": ["timeout", within, "sh", "-c", install::script(), INSTALL, url, digest, APP_DIR, most],
+            "command": ["timeout", within, "sh", "-c", install::script(), INSTALL, url, digest, APP_DIR, most, fetch_within],
             "env": [variable("HOME", HOME_DIR), variable("TMPDIR", SCRATCH), variable(&source, &url)],
             "securityContext": locked(),
             "resources": self.resources(&self.pod.install_memory),

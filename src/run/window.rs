@@ -12,6 +12,7 @@ use crate::app::show;
 use crate::app::state::App;
 use crate::clock::Clock;
 use crate::config::{Act, Settings};
+use crate::events::kinds::daemon::PlanSettings;
 use crate::events::log::LogReader;
 use crate::http::control::AppsView;
 use crate::http::log::LogView;
@@ -27,6 +28,7 @@ struct Inner {
     clock: Clock,
     metrics: Metrics,
     acts: bool,
+    plan: PlanSettings,
     watch_limit_ms: u64,
     shown: Mutex<Shown>,
     /// Weak: what is shown keeps no folder locked.
@@ -53,7 +55,8 @@ impl Window {
     pub fn new(settings: &Settings, clock: Clock, metrics: Metrics) -> Self {
         let watch_limit_ms = u64::from(settings.kubernetes.watch_silence_s) * 1_000;
         let acts = settings.act == Act::All;
-        Self(Arc::new(Inner { clock, metrics, acts, watch_limit_ms, shown: Mutex::default(), log: Mutex::default() }))
+        let plan = PlanSettings::from(&settings.plan);
+        Self(Arc::new(Inner { clock, metrics, acts, plan, watch_limit_ms, shown: Mutex::default(), log: Mutex::default() }))
     }
 
     /// Shows this incarnation from now on.
@@ -134,7 +137,8 @@ impl Window {
         }
         Readiness {
             replayed: running.is_some() || standing_by.is_some(),
-            listed: running.as_ref().is_some_and(|(registry, _)| registry.is_listed()),
+            listed: vitals.pods_listed,
+            secrets_listed: vitals.secrets_listed,
             watch_age_ms,
             watch_limit_ms: self.0.watch_limit_ms,
             log_writable: running.is_some() && log_failed.is_none(),
@@ -168,7 +172,8 @@ fn is_shown(state: &App) -> bool {
 impl AppsView for Window {
     fn apps(&self) -> BoxFuture<'_, Value> {
         let apps = self.states();
-        let apps: Vec<Value> = apps.iter().filter(|(_, state)| is_shown(state)).map(|(app, state)| show::brief(app, state)).collect();
+        let apps: Vec<Value> =
+            apps.iter().filter(|(_, state)| is_shown(state)).map(|(app, state)| show::brief(app, state, &self.0.plan)).collect();
         std::future::ready(json!({ "apps": apps })).boxed()
     }
 
@@ -178,7 +183,7 @@ impl AppsView for Window {
             Shown::StandingBy(states, _) => (states.get(app).cloned(), None),
             Shown::Nothing => (None, None),
         };
-        let shown = state.filter(|state| is_shown(state)).map(|state| show::whole(app, &state, looks_again_us));
+        let shown = state.filter(|state| is_shown(state)).map(|state| show::whole(app, &state, &self.0.plan, looks_again_us));
         std::future::ready(shown).boxed()
     }
 }

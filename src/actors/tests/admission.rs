@@ -53,7 +53,7 @@ fn pod(version: u64, state: ContainerState) -> SeenPod {
         install: container(ContainerState::Absent),
         app: container(state),
     };
-    SeenPod { seen, messages: Vec::new() }
+    SeenPod { seen, words: None }
 }
 
 fn gone(version: u64) -> PodGone {
@@ -136,7 +136,9 @@ fn the_first_list_is_not_lost_to_a_reaction_under_way() {
     assert_eq!(registry.offer(&bot, missing(1)), Ok(()));
     let (state, batch) = registry.take(&bot).expect("something waits");
     let listed = Event::Listed(crate::events::kinds::daemon::Listed { resource_version: 7, pods: 0 });
-    registry.listed(&listed, 7, BTreeMap::new(), &BTreeSet::new().into(), BTreeMap::new());
+    registry.listed(7, BTreeMap::new(), &BTreeSet::new().into());
+    registry.secrets_listed(7, BTreeMap::new(), true);
+    registry.may_plan(listed);
     let mut learned = crate::app::state::App::clone(&state);
     learned.incarnation = 1;
     drop(batch);

@@ -67,7 +67,8 @@ fn recover(reader: &dyn LogReader) -> Result<Recovered, NotRecovered> {
 }
 
 fn states(recovered: &Recovered) -> Value {
-    recovered.states.iter().map(|(app, state)| show::whole(app, state, None)).collect()
+    let plan = crate::events::kinds::daemon::PlanSettings::from(&crate::config::Settings::default().plan);
+    recovered.states.iter().map(|(app, state)| show::whole(app, state, &plan, None)).collect()
 }
 
 /// Whether all that is said in `old` is said in `new`, which may say more.

@@ -3,6 +3,7 @@
 mod admission;
 mod crashes;
 mod durability;
+mod edges;
 mod failures;
 mod fixtures;
 mod leases;

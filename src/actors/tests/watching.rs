@@ -112,16 +112,66 @@ async fn a_secret_that_went_in_a_gap_is_put_again_with_the_next_revive() {
     assert_eq!(town.secrets(), [format!("{host}-env")]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn without_the_secrets_nothing_is_planned() {
-    let mut town = Town::new().await;
+fn no_secrets(town: &Town) -> u64 {
     let secrets = crate::sim::api::Match::on(crate::sim::api::Verb::List, "secrets");
-    let rule = town.world.api.faults().always(secrets, crate::sim::api::Action::Answer(crate::sim::api::Canned::internal()));
+    town.world.api.faults().always(secrets, crate::sim::api::Action::Answer(crate::sim::api::Canned::internal()))
+}
+
+fn failing(town: &Town) -> serde_json::Value {
+    let window = crate::run::Window::new(&town.outside.settings, town.outside.clock.clone(), town.outside.metrics.clone());
+    window.show(town.live().registry().clone(), town.live().health().clone());
+    window.readiness().json()["failing"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_plans_wait_for_the_secrets_and_no_longer_than_a_minute() {
+    let mut town = Town::new().await;
+    let rule = no_secrets(&town);
     town.start().await;
     let host = town.world.gateway.deploy("acme/bot");
-    town.run(300).await;
+    town.run(55).await;
     assert!(!town.live().registry().is_listed());
     assert_eq!(town.kinds("acme/bot", "StepIssued"), 0);
-    town.world.api.faults().clear(rule);
+    assert_eq!(failing(&town), serde_json::json!(["secrets_listed"]));
+    let late = "wharf_secrets_late 1\n";
+    assert!(!town.outside.metrics.text().contains(late));
     town.until("live", |town| town.is_live("acme/bot", &host)).await;
+    assert_eq!(failing(&town), serde_json::json!(["secrets_listed"]));
+    assert!(town.outside.metrics.text().contains(late));
+    town.world.api.faults().clear(rule);
+    town.until("listed", |town| failing(town) == serde_json::json!([])).await;
+    assert!(!town.outside.metrics.text().contains(late));
+    town.world.gateway.withdraw("acme/bot");
+    town.until("nothing is left", |town| town.pods().is_empty() && town.secrets().is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_are_watched_on_while_the_secrets_cannot_be_listed() {
+    let mut town = Town::new().await;
+    town.start().await;
+    let host = town.live_app("acme/bot").await;
+    no_secrets(&town);
+    town.world.api.compact();
+    town.world.api.cut_watches("pods", Cut::Reset);
+    town.run(10).await;
+    town.world.nodes.kill_app(&host, 1);
+    town.until("back", |town| reviving(town, &host, 2)).await;
+    town.world.gateway.withdraw("acme/bot");
+    town.until("nothing is left", |town| town.pods().is_empty() && town.secrets().is_empty()).await;
+    assert_eq!(failing(&town), serde_json::json!([]), "they were listed once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_pods_are_is_known_before_the_secrets_are() {
+    let mut town = Town::new().await;
+    town.start().await;
+    let host = town.live_app("acme/bot").await;
+    town.crash().await;
+    town.world.api.remove_raw("pods", "apps", &host);
+    no_secrets(&town);
+    town.start().await;
+    town.run(20).await;
+    assert_eq!(town.count("acme/bot", is("PodGone")), 1, "{}", town.story());
+    assert_eq!(town.count("acme/bot", is("Listed")), 1, "only that of the first life: nothing is planned yet");
+    town.until("back", |town| reviving(town, &host, 2)).await;
 }

@@ -113,6 +113,7 @@ fn readiness() -> Readiness {
         role: Role::Active,
         standing_by: None,
         log_failed: None,
+        secrets_listed: true,
         gateway: GatewayState::Waiting,
     }
 }

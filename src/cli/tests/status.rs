@@ -6,6 +6,8 @@ use serde_json::json;
 use crate::app::show;
 use crate::app::state::App;
 use crate::cli::status::{FIELDS, screen};
+use crate::config::Settings;
+use crate::events::kinds::daemon::PlanSettings;
 use crate::ids::AppId;
 use crate::telemetry::Metrics;
 
@@ -63,7 +65,7 @@ fn what_is_not_said_is_not_made_up() {
 
 #[test]
 fn every_column_is_a_field_that_the_daemon_shows() {
-    let shown = show::brief(&AppId::new("acme", "bot").expect("an app"), &App::default());
+    let shown = show::brief(&AppId::new("acme", "bot").expect("an app"), &App::default(), &PlanSettings::from(&Settings::default().plan));
     for field in FIELDS {
         assert!(shown.get(field).is_some(), "{field} is not in {shown}");
     }

@@ -41,6 +41,7 @@ fn ready() -> Readiness {
     Readiness {
         replayed: true,
         listed: true,
+        secrets_listed: true,
         watch_age_ms: Some(1_000),
         watch_limit_ms: 150_000,
         log_writable: true,

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use sha2::{Digest as _, Sha256};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{get, raw};
@@ -101,13 +101,63 @@ async fn b34_what_is_no_digest_reaches_no_file() {
     }
 }
 
-#[tokio::test]
-async fn an_address_has_only_so_many_connections_and_a_silent_one_ends() {
-    let limits = ConnectionLimits { all: 10, of_one_address: 2, lifetime: Duration::from_secs(60), silence: Duration::from_millis(50) };
+fn two_at_once() -> ConnectionLimits {
+    ConnectionLimits {
+        all: 10,
+        of_one_address: 2,
+        waiting: 10,
+        waiting_of_one_address: 2,
+        wait: Duration::from_secs(60),
+        lifetime: Duration::from_secs(60),
+        silence: Duration::from_secs(60),
+    }
+}
+
+async fn limited(limits: ConnectionLimits) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
     let address = listener.local_addr().expect("an address");
     let router = axum::Router::new().route("/", route(|| async { "here" }));
     tokio::spawn(serve(listener, limits, router, std::future::pending()));
+    address
+}
+
+async fn asked(address: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("it connects");
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.expect("it is taken");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("text");
+    answer
+}
+
+async fn is_closed(stream: &mut TcpStream) -> bool {
+    stream.read_to_end(&mut Vec::new()).await.is_ok_and(|read| read == 0)
+}
+
+#[tokio::test]
+async fn past_its_share_an_address_waits_and_is_served_when_another_of_it_ends() {
+    let address = limited(two_at_once()).await;
+    let first = [TcpStream::connect(address).await.expect("one"), TcpStream::connect(address).await.expect("two")];
+    let waiting = [0, 1].map(|_| tokio::spawn(asked(address)));
+    // Its place among those that wait is taken once both are there: the next is closed at once.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(is_closed(&mut TcpStream::connect(address).await.expect("it is accepted first")).await);
+    assert!(waiting.iter().all(|asked| !asked.is_finished()), "they wait");
+    drop(first);
+    for asked in waiting {
+        assert!(asked.await.expect("no panic").starts_with("HTTP/1.1 200"));
+    }
+}
+
+#[tokio::test]
+async fn nobody_waits_for_ever_for_a_share() {
+    let address = limited(ConnectionLimits { wait: Duration::from_millis(100), ..two_at_once() }).await;
+    let _first = [TcpStream::connect(address).await.expect("one"), TcpStream::connect(address).await.expect("two")];
+    assert!(is_closed(&mut TcpStream::connect(address).await.expect("it is accepted first")).await);
+}
+
+#[tokio::test]
+async fn an_address_has_only_so_many_connections_and_a_silent_one_ends() {
+    let address = limited(ConnectionLimits { waiting_of_one_address: 0, silence: Duration::from_millis(50), ..two_at_once() }).await;
     let mut silent = [TcpStream::connect(address).await.expect("one"), TcpStream::connect(address).await.expect("two")];
     let mut refused = TcpStream::connect(address).await.expect("it is accepted first");
     let mut nothing = Vec::new();

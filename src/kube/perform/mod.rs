@@ -23,7 +23,7 @@ use crate::config::Settings;
 use crate::events::kinds::step::{ApiCalled, ObjectSeen};
 use crate::ids::{RecordId, Uid, Word};
 
-pub use secrets::SecretMeta;
+pub use secrets::{SecretList, SecretMeta};
 pub use tails::{RawTail, TAIL_LIMIT};
 
 /// The one edge through which the cluster is changed; cheap to clone.

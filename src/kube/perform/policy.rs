@@ -12,8 +12,17 @@ const POLICIES: &str = "networkpolicies";
 
 impl Cluster {
     /// Makes the NetworkPolicy be there and mean what the settings say: `AlreadySo` and `Done` confirm it. One of that name that
-    /// is not this instance's is `Refused(NetworkPolicy)` and stays as it is. `step` is the create that waits for it.
+    /// is not this instance's is `Refused(NetworkPolicy)` and stays as it is. `step` is the create that waits for it: whatever the
+    /// server has against the policy is `Refused(NetworkPolicy)` too, because no release is to blame for it.
     pub async fn ensure_policy(&self, step: RecordId, attempts: u32) -> Performed {
+        let mut performed = self.ensured(step, attempts).await;
+        if let Answer::Refused(refusal) = &mut performed.answer {
+            *refusal = Refusal::NetworkPolicy;
+        }
+        performed
+    }
+
+    async fn ensured(&self, step: RecordId, attempts: u32) -> Performed {
         let mut trying = self.begin(step, attempts);
         let policy = &self.0.policy;
         let name = policy.name();

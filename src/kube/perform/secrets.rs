@@ -38,6 +38,15 @@ pub struct SecretMeta {
     pub deleting: bool,
 }
 
+/// A complete list of the Secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretList {
+    /// The list's version: what is newer was not to be in it.
+    pub version: u64,
+    /// Those that are there.
+    pub secrets: Vec<SecretMeta>,
+}
+
 impl Cluster {
     /// Creates or replaces the host's Secret. Without a file (the environment could not be fetched) a present one will do when
     /// `present_will_do`. A Secret of that name that is not the app's is refused and stays as it is.
@@ -107,9 +116,9 @@ impl Cluster {
     ///
     /// # Errors
     /// With what to do next, when the list is not complete.
-    pub async fn list_secrets(&self) -> Result<Vec<SecretMeta>, Answer> {
+    pub async fn list_secrets(&self) -> Result<SecretList, Answer> {
         let base = format!("{}?limit={PAGE}&labelSelector={}", self.path(SECRETS, ""), escaped(&self.0.template.scheme.selector()));
-        let mut found = Vec::new();
+        let mut found = SecretList { version: u64::MAX, secrets: Vec::new() };
         let mut next = String::new();
         for _ in 0..PAGES {
             let token = if next.is_empty() { String::new() } else { format!("&continue={}", escaped(&next)) };
@@ -121,7 +130,10 @@ impl Cluster {
                 return Err(answer);
             }
             let list: MetaList = serde_json::from_slice(&reply.body).map_err(|_| Answer::AGAIN)?;
-            found.extend(list.items.unwrap_or_default().iter().filter_map(|item| self.secret_meta(item)));
+            // All pages are of one moment; if a server says otherwise, the earliest concludes nothing wrong.
+            let version = list.metadata.resource_version.and_then(|version| version.parse().ok()).ok_or(Answer::AGAIN)?;
+            found.version = found.version.min(version);
+            found.secrets.extend(list.items.unwrap_or_default().iter().filter_map(|item| self.secret_meta(item)));
             next = list.metadata.r#continue.unwrap_or_default();
             if next.is_empty() {
                 return Ok(found);
@@ -149,9 +161,10 @@ struct MetaList {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct ListMeta {
     r#continue: Option<String>,
+    resource_version: Option<String>,
 }
 
 impl Performing<'_> {

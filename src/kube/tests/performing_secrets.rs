@@ -105,7 +105,7 @@ async fn secrets_are_listed_in_pages_without_what_they_hold() {
         ("GET continue=to%2Fken%3D", page(&["c-env", "no suffix"], "")),
     ]);
     let listed = cluster(&script).list_secrets().await.expect("a list");
-    assert_eq!(listed.iter().map(|secret| secret.host.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(listed.secrets.iter().map(|secret| secret.host.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
     let script = Script::new(vec![("GET /", page(&["a-env"], "t")), ("GET /", Say::Json(410, json!({})))]);
     assert!(cluster(&script).list_secrets().await.is_err(), "half a list is none");
 }
