@@ -163,7 +163,7 @@ impl BeatState {
             let state = registry.state(app);
             state.and_then(|state| state.hosts.get(host).map(|host| !host.is_forgettable())).unwrap_or(false)
         };
-        self.parts.performer.forget(is_there);
+        self.parts.performer.environments.forget(is_there);
     }
 
     fn tell_refused(&mut self, judged: &Judged) {
@@ -178,7 +178,7 @@ impl BeatState {
         let cleared: Vec<AppId> = self.faults.keys().filter(|app| !refused_now.contains_key(*app)).cloned().collect();
         for app in cleared {
             self.faults.remove(&app);
-            self.parts.reports.refused(&app, None);
+            self.parts.reports.refused(&app, Vec::new());
         }
         for (app, refused) in refused_now {
             self.refuse(judged.answer, &app, &refused);

@@ -17,7 +17,8 @@ use crate::events::kinds::step::{Outcome, Step, StepExplained, StepSettled};
 use crate::events::kinds::tail::{TailLack, TailUnavailable};
 use crate::events::record::Event;
 use crate::ids::Seq;
-use crate::kube::answer::Answer;
+use crate::kube::answer::{Answer, EXPLAINED_BYTES};
+use crate::kube::convert::cut;
 use crate::kube::throttle::{Entry, Full, Lane, Limits, Next, Queue, backoff};
 use crate::telemetry::Metrics;
 
@@ -218,6 +219,7 @@ impl ClusterState {
             took_us: unsigned(self.clock.now_us().saturating_sub(work.since_us)),
         }));
         if let Some(text) = tried.explained.filter(|_| matches!(outcome, Outcome::Refused(_))) {
+            let text = cut(&text, EXPLAINED_BYTES);
             events.push(Event::StepExplained(StepExplained { step: work.id.seq, text }));
         }
         events

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::environments::Words;
 use crate::app::state::{App, Host, Secret};
 use crate::events::kinds::pod::{GoneHow, NodeSeen, PodGone, PodSeen, SecretGone, SecretSeen};
 use crate::events::kinds::step::Step;
-use crate::events::kinds::tail::{MessageText, TailOf};
 use crate::events::kinds::want::{WantConfirmed, WantMissing, WantRefused, WantSeen};
 use crate::events::record::{Draft, Event};
 use crate::ids::{HostName, Uid};
@@ -15,8 +15,8 @@ use crate::ids::{HostName, Uid};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SeenPod {
     pub(super) seen: PodSeen,
-    /// Termination messages, redacted by whoever keeps them.
-    pub(super) messages: Vec<(TailOf, String)>,
+    /// Termination messages, when they can be redacted.
+    pub(super) words: Option<Words>,
 }
 
 /// What the watch says of one uid: the newest view, and whether it is gone; both, so that an end is not lost to a deletion
@@ -87,11 +87,11 @@ impl Observed {
     /// The events that are new to this state.
     pub(super) fn events(&self, app: &App) -> Vec<Draft> {
         let mut drafts = Vec::new();
-        if let Some(SeenPod { seen, messages }) = &self.seen
+        if let Some(SeenPod { seen, words }) = &self.seen
             && is_news(app, seen)
         {
             drafts.push(Draft::input(Event::PodSeen(seen.clone())));
-            let texts = messages.iter().map(|(of, text)| MessageText { of: of.clone(), text: text.clone() });
+            let texts = words.iter().flat_map(Words::redacted);
             drafts.extend(texts.map(|text| Draft::input(Event::MessageText(text))));
         }
         let gone = self.gone.iter().filter(|gone| knows(app, &gone.host, &gone.uid) || !drafts.is_empty());

@@ -6,6 +6,7 @@ mod beat;
 mod cluster;
 mod committer;
 mod daemon;
+mod environments;
 mod facts;
 mod health;
 mod inbox;

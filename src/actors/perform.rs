@@ -1,19 +1,18 @@
 //! One try of one step: what it needs is made ready, then the cluster edge sends it. Sources and environments are the stages of
 //! `PutSecret`, the network policy is the stage of `CreatePod`; none of them is a step of its own.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::slot::HostKey;
+use super::environments::Environments;
 use super::work::Work;
 use crate::events::kinds::pod::PodSeen;
 use crate::events::kinds::step::{ApiCalled, ObjectSeen, Refusal, Step};
 use crate::events::kinds::want::{EnvironmentFetched, SourceKept};
 use crate::events::record::Event;
 use crate::gateway::{Gateway, GatewayError, Kept, SourceError, SourceStore};
-use crate::ids::{AppId, HostName, PackageDigest, Word};
+use crate::ids::{AppId, PackageDigest, Word};
 use crate::kube::answer::Answer;
 use crate::kube::environment::Environment;
 use crate::kube::labels::Ownership;
@@ -77,38 +76,13 @@ pub(super) struct Performer {
     pub(super) sources: SourceStore,
     /// Keys the digests of environments, so that one can be compared and not be guessed.
     pub(super) digest_key: [u8; 32],
-    /// Environments of hosts that live, in memory alone: for redaction.
-    environments: Mutex<BTreeMap<HostKey, Arc<Environment>>>,
+    /// For redaction.
+    pub(super) environments: Environments,
 }
 
 impl Performer {
     pub(super) fn new(cluster: Cluster, gateway: Arc<dyn Gateway>, sources: SourceStore, digest_key: [u8; 32]) -> Self {
-        Self { cluster, gateway, sources, digest_key, environments: Mutex::default() }
-    }
-
-    /// The host's environment, as this incarnation put it.
-    pub(super) fn environment(&self, app: &AppId, host: &HostName) -> Option<Arc<Environment>> {
-        let environments = self.environments.lock().unwrap_or_else(PoisonError::into_inner);
-        environments.get(&(app.clone(), host.clone())).cloned()
-    }
-
-    pub(super) fn keep(&self, app: &AppId, host: &HostName, environment: Option<Environment>) {
-        let mut environments = self.environments.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (app.clone(), host.clone());
-        match environment {
-            Some(environment) => environments.insert(key, Arc::new(environment)),
-            None => environments.remove(&key),
-        };
-    }
-
-    /// Forgets the environments of hosts that are there no more; `is_there` is asked after the hosts were looked up.
-    pub(super) fn forget(&self, is_there: impl Fn(&AppId, &HostName) -> bool) {
-        let lock = || self.environments.lock().unwrap_or_else(PoisonError::into_inner);
-        let held: Vec<HostKey> = lock().keys().cloned().collect();
-        let gone = held.into_iter().filter(|(app, host)| !is_there(app, host));
-        for key in gone {
-            lock().remove(&key);
-        }
+        Self { cluster, gateway, sources, digest_key, environments: Environments::default() }
     }
 
     pub(super) async fn perform(&self, work: &Work, step: &Step) -> Tried {
@@ -122,7 +96,7 @@ impl Performer {
             Step::DeletePod { uid, grace_s, forced, .. } => self.cluster.delete_pod(&order(0), uid, *grace_s, *forced).await,
             Step::DeleteSecret { uid, host } => {
                 let performed = self.cluster.delete_secret(&order(0), uid).await;
-                self.keep(&work.app, host, None);
+                self.environments.keep(&work.app, host, None);
                 performed
             }
             Step::ReadPod { .. } => self.cluster.read_pod(&order(0)).await,
@@ -176,7 +150,7 @@ impl Performer {
             digest: short,
             variables: u32::try_from(environment.len()).unwrap_or(u32::MAX),
         }));
-        self.keep(&order.app, &order.host, Some(environment));
+        self.environments.keep(&order.app, &order.host, Some(environment));
         Ok(Some(file))
     }
 

@@ -13,12 +13,16 @@ use crate::app::react::{Reacted, Under, committed, react};
 use crate::app::rules::Rules;
 use crate::app::state::App;
 use crate::clock::Clock;
+use crate::events::codec;
 use crate::events::kinds::daemon::PlanSettings;
 use crate::events::kinds::step::{StepIssued, StepWithheld};
 use crate::events::kinds::verdict::Stage;
-use crate::events::record::{Event, Record};
+use crate::events::record::{Draft, Event, Record, Role};
 use crate::ids::{AppId, LogId, RecordId, Seq, Subject};
 use crate::telemetry::Metrics;
+
+/// The most bytes of notes in one reaction: what decides has the rest of the batch that a reaction fits (1 MiB).
+const NOTES_BYTES: usize = 768 << 10;
 
 /// Something may have come in. What, is in the registry.
 #[derive(Debug)]
@@ -82,6 +86,7 @@ impl AppState {
         let Shared { registry, clock, settings, settings_seq, .. } = &self.shared;
         let Some((app, batch)) = registry.take(&self.app) else { return Ok(None) };
         let News { drafts, loud } = batch.news(&app);
+        let drafts = notes_that_fit(&self.app, drafts);
         let under = Under { rules: Rules::CURRENT, settings, settings_seq: *settings_seq };
         let Reacted { reaction, decisions, wake_us } = react(&app, &self.subject, drafts, under, clock.now_us());
         #[cfg(test)]
@@ -149,5 +154,41 @@ impl AppState {
         if !withheld.is_empty() {
             self.shared.registry.bring(&self.app, withheld);
         }
+    }
+}
+
+/// Without the notes that no record or reaction has room for: a note says something to the reader alone, and whatever a tenant
+/// makes it say never keeps the app from being acted on.
+fn notes_that_fit(app: &AppId, mut drafts: Vec<Draft>) -> Vec<Draft> {
+    let mut room = NOTES_BYTES;
+    drafts.retain(|draft| {
+        let kind = draft.event.kind();
+        if kind.role() != Role::Note {
+            return true;
+        }
+        let bytes = codec::encode(&draft.event).map(|payload| payload.len());
+        let left = bytes.ok().and_then(|bytes| room.checked_sub(bytes));
+        room = left.unwrap_or(room);
+        if left.is_none() {
+            tracing::warn!(%app, kind = kind.name(), "a note does not fit into the log and is dropped");
+        }
+        left.is_some()
+    });
+    drafts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::kinds::step::StepExplained;
+
+    #[test]
+    fn a_note_that_does_not_fit_is_dropped() {
+        let app = AppId::new("acme", "bot").expect("a name");
+        let note = |bytes: usize| Draft::input(Event::StepExplained(StepExplained { step: Seq(7), text: "x".repeat(bytes) }));
+        let fact = || Draft::input(Event::StepWithheld(StepWithheld { step: Seq(7) }));
+        let kept = notes_that_fit(&app, vec![note(17_000), fact(), note(10), note(16_000), fact()]);
+        assert_eq!(kept, vec![fact(), note(10), note(16_000), fact()]);
+        assert!(notes_that_fit(&app, vec![note(16_000); 100]).len() * 16_000 <= NOTES_BYTES);
     }
 }

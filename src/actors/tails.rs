@@ -1,5 +1,7 @@
 //! Reads a container's last words: redacted with the host's environment, or not kept at all.
 
+use std::sync::Arc;
+
 use super::perform::{Performer, Tried};
 use crate::events::kinds::tail::{TailKept, TailLack, TailOf, TailText, TailUnavailable};
 use crate::events::record::Event;
@@ -30,12 +32,12 @@ async fn fetch_within(performer: &Performer, app: &AppId, of: &TailOf) -> Result
 }
 
 /// What takes the environment's values out: the environment in memory, else the host's own Secret, read for this alone.
-async fn redactor(performer: &Performer, app: &AppId, host: &HostName) -> Option<Redactor> {
-    if let Some(environment) = performer.environment(app, host) {
-        return Some(Redactor::new(&environment));
+async fn redactor(performer: &Performer, app: &AppId, host: &HostName) -> Option<Arc<Redactor>> {
+    if let Some(held) = performer.environments.get(app, host) {
+        return Some(held.redactor());
     }
     let environment = performer.cluster.secret_env(app, host).await.ok()??;
-    Some(Redactor::new(&environment))
+    Some(Arc::new(Redactor::new(&environment)))
 }
 
 fn kept(of: &TailOf, tail: Tail) -> Vec<Event> {

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::AbortHandle;
 
 use super::committer::Committer;
+use super::environments::Words;
 use super::facts::SeenPod;
 use super::health::Health;
 use super::perform::Performer;
@@ -23,7 +24,6 @@ use crate::ids::{AppId, Seq, Subject, Word};
 use crate::kube::convert::{APP, INSTALL, MessageOf, Observation};
 use crate::kube::decode::{Nodes, Pods};
 use crate::kube::labels::Ownership;
-use crate::kube::redact::{Cut, Redactor};
 use crate::kube::watch::{Watch, Watched};
 use crate::telemetry::Metrics;
 
@@ -158,7 +158,8 @@ impl WatchState {
         }
     }
 
-    /// Termination messages are free text: kept only redacted, so only while the environment is in memory.
+    /// Termination messages are free text: kept only redacted, so only while the environment is in memory. Redacted by the subject,
+    /// not here: what one tenant's takes holds nobody else up.
     fn seen_pod(&self, app: &AppId, observation: Observation) -> SeenPod {
         let seen = observation.seen;
         let of = |container: &str| TailOf { host: seen.host.clone(), uid: seen.uid.clone(), container: Word::new(container), ended: true };
@@ -170,14 +171,7 @@ impl WatchState {
                 MessageOf::Pod | MessageOf::Scheduling => None,
             })
             .collect();
-        // Most observations say nothing in words: what redacts is made for those that do.
-        let environment = if words.is_empty() { None } else { self.parts.performer.environment(app, &seen.host) };
-        let messages = environment.map_or_else(Vec::new, |environment| {
-            let redactor = Redactor::new(&environment);
-            let cut = Cut { begin: true, end: true };
-            words.into_iter().map(|(of, text)| (of, redactor.redact(&text, cut))).collect()
-        });
-        SeenPod { seen, messages }
+        SeenPod { words: Words::new(words, || self.parts.performer.environments.get(app, &seen.host)), seen }
     }
 
     async fn listed(&mut self, version: u64, seen: Vec<Observation>, odd: &Arc<BTreeSet<String>>) {

@@ -58,6 +58,12 @@ impl Redactor {
         redactor
     }
 
+    /// What it takes in memory, bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        (self.forward.nodes.capacity() + self.backward.nodes.capacity()) * size_of::<Node>()
+    }
+
     /// The text with `[NAME]` in place of every value.
     #[must_use]
     pub fn redact(&self, text: &str, cut: Cut) -> String {

@@ -53,7 +53,7 @@ fn pod(version: u64, state: ContainerState) -> SeenPod {
         install: container(ContainerState::Absent),
         app: container(state),
     };
-    SeenPod { seen, messages: Vec::new() }
+    SeenPod { seen, words: None }
 }
 
 fn gone(version: u64) -> PodGone {

@@ -157,3 +157,39 @@ async fn a_secret_of_the_seeds_which_no_list_shows_goes_with_its_host() {
     town.world.gateway.withdraw("acme/bot");
     town.until("nothing is left", |town| town.pods().is_empty() && town.secrets().is_empty()).await;
 }
+
+#[tokio::test(start_paused = true)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "two kinds of text are looked at")]
+async fn nothing_that_a_tenant_says_quarantines_its_app() {
+    let mut town = Town::new().await;
+    let value = "open-sesame";
+    let dies = Run { message: Some(value.repeat(370)), ..Run::ends(Duration::from_secs(2), 3) };
+    town.world.scripts.otherwise(Script { register: Register::Never, ..Script::default().app(dies) });
+    town.start().await;
+    town.world.gateway.deploy("acme/bot");
+    town.world.gateway.deploy("acme/other");
+    {
+        let mut gateway = town.world.gateway.lock();
+        let variables = |name: String, value: &str| [(name, value.to_owned())].into();
+        gateway.apps.get_mut("acme/bot").expect("it is there").environment = variables("N".repeat(500), value);
+        gateway.apps.get_mut("acme/other").expect("it is there").environment = variables("N".repeat(20_000), &"x".repeat(1 << 20));
+    }
+    town.until("both are told", |town| {
+        let told = |name: &str| town.kinds(name, "VerdictReached") + town.kinds(name, "Quarantined") > 0;
+        told("acme/bot") && told("acme/other")
+    })
+    .await;
+    let texts = |name: &str| -> Vec<String> {
+        let texts = town.records_of(name).into_iter().filter_map(|record| match record.event {
+            Event::MessageText(message) => Some(message.text),
+            Event::StepExplained(explained) => Some(explained.text),
+            _ => None,
+        });
+        texts.collect()
+    };
+    for name in ["acme/bot", "acme/other"] {
+        assert_eq!((town.kinds(name, "VerdictReached"), town.kinds(name, "Quarantined")), (1, 0), "{}", town.story());
+        assert!(!texts(name).is_empty(), "{name}\n{}", town.story());
+        assert!(texts(name).iter().all(|text| text.len() <= 4_096 && !text.contains(value)), "{name}");
+    }
+}

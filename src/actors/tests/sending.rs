@@ -198,8 +198,8 @@ async fn environments_of_hosts_that_are_gone_are_forgotten() {
     let performer = Performer::new(cluster, gateway, sources, digest_key);
     let (bot, there, gone) = (app("acme/bot"), HostName::new("there").expect("a host"), HostName::new("gone").expect("a host"));
     for host in [&there, &gone] {
-        performer.keep(&bot, host, Some(Environment::new(std::collections::BTreeMap::new())));
+        performer.environments.keep(&bot, host, Some(Environment::new(std::collections::BTreeMap::new())));
     }
-    performer.forget(|app, host| *app == bot && *host == there);
-    assert_eq!((performer.environment(&bot, &there).is_some(), performer.environment(&bot, &gone).is_some()), (true, false));
+    performer.environments.forget(|app, host| *app == bot && *host == there);
+    assert_eq!((performer.environments.get(&bot, &there).is_some(), performer.environments.get(&bot, &gone).is_some()), (true, false));
 }
