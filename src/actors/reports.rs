@@ -144,13 +144,14 @@ impl Reports {
         let (mut detail, mut refused) = (Detail::None, None);
         let Some(cause) = cause else { return detail };
         self.read(app, cause, |record| {
-            match record.body {
-                _ if record.header.seq >= held.seq => return ControlFlow::Break(()),
-                Body::Known(Event::StepSettled(settled)) if record.header.seq == cause => refused = Some(settled.step),
-                Body::Known(Event::StepExplained(explained)) if refused == Some(explained.step) => {
+            let seq = record.header.seq;
+            match (seq >= held.seq, record.body) {
+                (true, _) => return ControlFlow::Break(()),
+                (false, Body::Known(Event::StepSettled(settled))) if seq == cause => refused = Some(settled.step),
+                (false, Body::Known(Event::StepExplained(explained))) if refused == Some(explained.step) => {
                     detail = Detail::Explained(explained.text);
                 }
-                Body::Known(Event::PodEnded(ended)) if ended.host == *host && held.uid.as_ref() == Some(&ended.uid) => {
+                (false, Body::Known(Event::PodEnded(ended))) if ended.host == *host && held.uid.as_ref() == Some(&ended.uid) => {
                     detail = Detail::Ended(ended);
                 }
                 _ => {}

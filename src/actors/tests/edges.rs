@@ -172,7 +172,7 @@ async fn nothing_that_a_tenant_says_quarantines_its_app() {
         let mut gateway = town.world.gateway.lock();
         let variables = |name: String, value: &str| [(name, value.to_owned())].into();
         gateway.apps.get_mut("acme/bot").expect("it is there").environment = variables("N".repeat(500), value);
-        gateway.apps.get_mut("acme/other").expect("it is there").environment = variables("N".repeat(20_000), "a\0b");
+        gateway.apps.get_mut("acme/other").expect("it is there").environment = variables("N".repeat(20_000), &"x".repeat(1 << 20));
     }
     town.until("both are told", |town| {
         let told = |name: &str| town.kinds(name, "VerdictReached") + town.kinds(name, "Quarantined") > 0;
