@@ -9,8 +9,9 @@ use std::io;
 use std::path::Path;
 
 use super::engine::open_error;
+use super::folder::{sync_path, wait_for_threads};
 use super::log::OpenError;
-use super::sled_log::{Access, SledStore, Tuning, sync_path, wait_for_threads};
+use super::sled_log::{Access, SledStore, Tuning};
 
 const STORE: &str = "store";
 const PARTIAL: &str = "store.partial";

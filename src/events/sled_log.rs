@@ -4,18 +4,19 @@
 //! why, is measured in DESIGN.md, "The log": sled's own flush does not survive a power cut, its `conf` and its folder are never
 //! synced, and a value above a quarter of the segment leaves the store for a file that is never synced either.
 
-use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
-use std::io::{self, Read as _};
+use std::fs::{self, File};
+use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use super::cache::{self, Cache, Change};
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
+use super::folder::{close_to_others, lock, make_folder, parent, remove_unfinished_snapshots, repair_conf, sync_path, wait_for_threads};
+use super::keys::{BLOCK_KEY, CACHE_KEY, cache_key, key, place_of, seq_of};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
 use super::record::{Reaction, Record};
@@ -43,16 +44,6 @@ impl Tuning {
     /// What every store is opened with; tests alone use another, to see much happen in a small file. The time is sled's default.
     pub const USUAL: Self = Self { segment: SEGMENT, collect_every_ms: 500 };
 }
-
-/// How often sled's lock is tried, and the pause between two: two seconds in all.
-const LOCK_TRIES: u32 = 1_000;
-const LOCK_PAUSE: Duration = Duration::from_millis(2);
-
-/// The first byte of a block's key. Other small letters are for what may be ignored, capital ones for what must be understood.
-const BLOCK_KEY: u8 = b'b';
-
-/// The first byte of a cached value's key.
-const CACHE_KEY: u8 = b's';
 
 /// A log in a folder. See [`EventLog`].
 pub struct SledLog(Engine<SledStore>);
@@ -139,91 +130,6 @@ pub(super) fn make_store(dir: &Path) -> Result<SledStore, OpenError> {
 pub(super) fn leave_store(store: SledStore, dir: &Path) -> Result<(), OpenError> {
     drop(store);
     wait_for_threads(&dir.join("store/db"))
-}
-
-/// Makes a folder and those above it, with mode 0700, and syncs each new name.
-///
-/// # Errors
-/// When one cannot be made.
-pub fn make_folder(dir: &Path) -> io::Result<()> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    let above = parent(dir);
-    make_folder(above)?;
-    match DirBuilder::new().mode(0o700).create(dir) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => sync_path(above),
-    }
-}
-
-fn close_to_others(dir: &Path) -> io::Result<()> {
-    let open = fs::metadata(dir)?.permissions().mode() & 0o077 != 0;
-    if open { fs::set_permissions(dir, Permissions::from_mode(0o700)) } else { Ok(()) }
-}
-
-fn parent(path: &Path) -> &Path {
-    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-pub(super) fn sync_path(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-/// Our own lock beside sled's: sled's error does not say that it is about a lock.
-fn lock(dir: &Path) -> Result<File, OpenError> {
-    let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(engine::open_error)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(OpenError::Held),
-        Err(TryLockError::Error(error)) => Err(engine::open_error(error)),
-    }
-}
-
-/// Waits until nobody holds sled's own lock: a store that was just dropped in this process keeps it until sled's threads have
-/// let go of it, some milliseconds. We hold ours already, so that another holder is no log.
-pub(super) fn wait_for_threads(db: &Path) -> Result<(), OpenError> {
-    let file = match File::open(db) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file.map_err(engine::open_error)?,
-    };
-    for _ in 0..LOCK_TRIES {
-        match file.try_lock() {
-            Ok(()) => return file.unlock().map_err(engine::open_error),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
-            Err(TryLockError::Error(error)) => return Err(engine::open_error(error)),
-        }
-    }
-    Err(OpenError::Held)
-}
-
-/// Removes sled's `conf` when its checksum does not hold: sled writes it once and never syncs it, so that a power cut can tear
-/// it, and all it says is the constants of this file. sled then writes it again.
-fn repair_conf(conf: &Path) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    match File::open(conf) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-        Ok(file) => file.take(4096).read_to_end(&mut bytes)?,
-    };
-    let sound = bytes.split_last_chunk::<4>().is_some_and(|(text, sum)| crc32fast::hash(text) == u32::from_le_bytes(*sum));
-    if sound { Ok(()) } else { fs::remove_file(conf) }
-}
-
-/// Removes a snapshot that sled had not finished when its life ended: at the next opening sled would take it for one, find it
-/// cut off, and refuse to open for ever. The one before it, or none, serves as well.
-fn remove_unfinished_snapshots(store: &Path) -> io::Result<()> {
-    let entries = match fs::read_dir(store) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
-        let entry = entry?;
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with("snap.") && name.ends_with(".generating")) {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
 }
 
 /// What a store is opened for.
@@ -344,24 +250,6 @@ fn from_sled(error: sled::Error) -> io::Error {
     }
 }
 
-fn key(seq: Seq) -> [u8; 9] {
-    let mut key = [BLOCK_KEY; 9];
-    key[1..].copy_from_slice(&seq.0.to_be_bytes());
-    key
-}
-
-/// The number of a block's key; `None` for a key that no block has.
-fn seq_of(key: &[u8]) -> Option<Seq> {
-    key.get(1..).and_then(|seq| seq.try_into().ok()).map(|seq| Seq(u64::from_be_bytes(seq)))
-}
-
-/// Where a key stands that no block has: below the next block's.
-fn place_of(key: &[u8]) -> Seq {
-    let mut seq = [0; 8];
-    seq.iter_mut().zip(&key[1..]).for_each(|(to, from)| *to = *from);
-    Seq(u64::from_be_bytes(seq))
-}
-
 impl Store for SledStore {
     fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
         let mut first = from;
@@ -430,10 +318,6 @@ impl Store for SledStore {
         let blobs = fs::read_dir(&self.blobs)?.count() as u64;
         Ok(StoredSize { bytes, blobs, syncs: self.syncs.load(Ordering::Relaxed), ..StoredSize::default() })
     }
-}
-
-fn cache_key(key: &[u8]) -> Vec<u8> {
-    [&[CACHE_KEY], key].concat()
 }
 
 impl Cache for SledStore {

@@ -102,7 +102,7 @@ fn set_aside(log: &Path) -> io::Result<PathBuf> {
         log.with_file_name(format!("{name}-set-aside-{date}{more}"))
     };
     let aside = (0..).map(beside).find(|path| !path.exists()).unwrap_or_else(|| beside(0));
-    crate::events::sled_log::make_folder(&aside)?;
+    crate::events::folder::make_folder(&aside)?;
     if log.join("marks").exists() {
         fs::copy(log.join("marks"), aside.join("marks"))?;
     }

@@ -1,0 +1,31 @@
+//! The keys of the store: one byte that says what the value is, and what it needs. Pure.
+
+use crate::ids::Seq;
+
+/// The first byte of a block's key. Other small letters are for what may be ignored, capital ones for what must be understood.
+pub(super) const BLOCK_KEY: u8 = b'b';
+
+/// The first byte of a cached value's key.
+pub(super) const CACHE_KEY: u8 = b's';
+
+pub(super) fn key(seq: Seq) -> [u8; 9] {
+    let mut key = [BLOCK_KEY; 9];
+    key[1..].copy_from_slice(&seq.0.to_be_bytes());
+    key
+}
+
+/// The number of a block's key; `None` for a key that no block has.
+pub(super) fn seq_of(key: &[u8]) -> Option<Seq> {
+    key.get(1..).and_then(|seq| seq.try_into().ok()).map(|seq| Seq(u64::from_be_bytes(seq)))
+}
+
+/// Where a key stands that no block has: below the next block's.
+pub(super) fn place_of(key: &[u8]) -> Seq {
+    let mut seq = [0; 8];
+    seq.iter_mut().zip(&key[1..]).for_each(|(to, from)| *to = *from);
+    Seq(u64::from_be_bytes(seq))
+}
+
+pub(super) fn cache_key(key: &[u8]) -> Vec<u8> {
+    [&[CACHE_KEY], key].concat()
+}
