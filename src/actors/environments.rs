@@ -73,6 +73,11 @@ impl Environments {
 }
 
 impl Held {
+    /// Its file, as the Secret holds it.
+    pub(super) fn file(&self) -> Option<String> {
+        self.environment.file().ok()
+    }
+
     /// What takes its values out of a text. Making it takes a second or more when the environment is at its limit, so nothing that
     /// others wait for may ask for it.
     pub(super) fn redactor(&self) -> Arc<Redactor> {

@@ -168,24 +168,59 @@ impl Performer {
             },
         };
         let policy = self.cluster.ensure_policy(order.step, order.attempts).await;
-        if !matches!(policy.answer, Answer::Done | Answer::AlreadySo) {
-            // Whatever became of the policy, the pod was not sent.
-            let mut answer = policy.answer.clone();
-            if let Answer::RetryLater { doubtful, .. } = &mut answer {
-                *doubtful = false;
-            } else if answer == Answer::Unknown {
-                answer = Answer::AGAIN;
-            }
-            return Tried { answer, object: None, events, ..Tried::of(policy, &work.app) };
+        if !is_done(&policy) {
+            return before_the_pod(policy, work, events);
         }
         order.attempts = policy.attempts;
+        let (mut requests, mut calls) = (policy.requests, policy.calls);
+        if work.attempts > 0 {
+            match self.renewed_environment(&order, &mut events).await {
+                Ok(None) => {}
+                Ok(Some(file)) => {
+                    let put = self.cluster.put_secret(&order, Some(&file), false).await;
+                    if !is_done(&put) {
+                        return before_the_pod(put, work, events);
+                    }
+                    order.attempts = put.attempts;
+                    requests += put.requests;
+                    calls.extend(put.calls);
+                }
+                Err(tried) => return Tried { attempts: order.attempts, requests, calls, events, ..*tried },
+            }
+        }
         let performed = self.cluster.create_pod(&order, &sha256).await;
         let mut tried = Tried::of(performed, &work.app);
-        tried.requests += policy.requests;
+        tried.requests += requests;
         tried.events.extend(events);
-        tried.calls.splice(0..0, policy.calls);
+        tried.calls.splice(0..0, calls);
         tried
     }
+
+    /// The environment's file, when it has changed since the Secret was put: a create that is tried again gets the new one (case B13).
+    async fn renewed_environment(&self, order: &Order, events: &mut Vec<Event>) -> Result<Option<String>, Box<Tried>> {
+        let before = self.environments.get(&order.app, &order.host).and_then(|held| held.file());
+        let mut fetched = Vec::new();
+        let file = self.fetch_environment(order, true, &mut fetched).await?.filter(|file| before.as_ref() != Some(file));
+        if file.is_some() {
+            events.extend(fetched);
+        }
+        Ok(file)
+    }
+}
+
+fn is_done(stage: &Performed) -> bool {
+    matches!(stage.answer, Answer::Done | Answer::AlreadySo)
+}
+
+/// A stage of a create came to nothing: whatever became of it, the pod was not sent.
+fn before_the_pod(stage: Performed, work: &Work, events: Vec<Event>) -> Tried {
+    let mut answer = stage.answer.clone();
+    if let Answer::RetryLater { doubtful, .. } = &mut answer {
+        *doubtful = false;
+    } else if answer == Answer::Unknown {
+        answer = Answer::AGAIN;
+    }
+    Tried { answer, object: None, events, ..Tried::of(stage, &work.app) }
 }
 
 fn source_kept(sha256: PackageDigest, kept: Kept, from: &str) -> Event {

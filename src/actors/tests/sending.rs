@@ -41,6 +41,30 @@ async fn a_create_that_fails_for_a_while_is_tried_again_as_the_same_step() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn b13_a_create_that_is_tried_again_gets_the_environment_as_it_is_by_then() {
+    let mut town = Town::new().await;
+    town.world.api.faults().set(Match::on(Verb::Create, "pods"), 0, 4, Action::Answer(Canned::internal()));
+    town.start().await;
+    let host = town.world.gateway.deploy("acme/bot");
+    let value = |town: &Town, of: &str| {
+        let mut gateway = town.world.gateway.lock();
+        gateway.apps.get_mut("acme/bot").expect("it is there").environment = [("KEY".to_owned(), of.to_owned())].into();
+    };
+    value(&town, "old-value");
+    let tries = |town: &Town| town.sent().iter().filter(|(_, entry)| entry.resource == "pods").count();
+    town.until("refused twice", |town| tries(town) >= 2).await;
+    value(&town, "new-value");
+    town.until("live", |town| town.is_live("acme/bot", &host)).await;
+    let secret = town.world.api.object("secrets", "apps", &format!("{host}-env")).expect("the Secret");
+    let file = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, secret["data"]["env"].as_str().expect("a file"));
+    let file = String::from_utf8(file.expect("base64")).expect("text");
+    assert!(file.contains("new-value") && !file.contains("old-value"), "{file}");
+    assert_eq!((town.writes_like("create secrets"), town.writes_like("update secrets")), (1, 1), "only what changed is written");
+    assert_eq!(outcomes(&town, "acme/bot", "CreatePod"), [Outcome::Done]);
+    town.assert_append_before_act();
+}
+
+#[tokio::test(start_paused = true)]
 async fn b43_a_429_pauses_every_call_until_retry_after() {
     let mut town = Town::new().await;
     town.start().await;
