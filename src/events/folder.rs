@@ -86,6 +86,20 @@ pub(super) fn repair_conf(conf: &Path) -> io::Result<()> {
     if sound { Ok(()) } else { fs::remove_file(conf) }
 }
 
+/// Removes sled's snapshots: they are a start into its file and no more, and a damaged one keeps a sound file from opening. Whether
+/// there was one.
+pub(super) fn remove_snapshots(store: &Path) -> io::Result<bool> {
+    let mut any = false;
+    for entry in fs::read_dir(store)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with("snap.")) {
+            fs::remove_file(entry.path())?;
+            any = true;
+        }
+    }
+    Ok(any)
+}
+
 /// Removes a snapshot that sled had not finished when its life ended: at the next opening sled would take it for one, find it
 /// cut off, and refuse to open for ever. The one before it, or none, serves as well.
 pub(super) fn remove_unfinished_snapshots(store: &Path) -> io::Result<()> {

@@ -271,6 +271,30 @@ fn a_torn_conf_is_replaced() {
 }
 
 #[test]
+fn a_damaged_snapshot_of_sled_keeps_no_sound_log_from_opening() {
+    let world = OnDisk::new();
+    let (mut log, first) = world.open();
+    append(&mut *log);
+    log.close().expect("closed");
+    let (log, _) = world.open();
+    log.close().expect("closed");
+    let snapshots = || {
+        let entries = fs::read_dir(world.path().join("store")).expect("there").map(|entry| entry.expect("readable").path());
+        entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("snap."))).collect::<Vec<_>>()
+    };
+    for damage in [|_: &[u8]| Vec::new(), |sound: &[u8]| sound[..sound.len() / 2].to_vec(), |sound: &[u8]| vec![7; sound.len()]] {
+        let found = snapshots();
+        assert!(!found.is_empty(), "sled makes one at each opening");
+        for path in found {
+            fs::write(&path, damage(&fs::read(&path).expect("there"))).expect("written");
+        }
+        let (log, opened) = world.open();
+        assert_eq!((opened.log, opened.head, opened.found), (first.log, Seq(2), Found::Clean));
+        log.close().expect("closed");
+    }
+}
+
+#[test]
 fn a_snapshot_that_sled_did_not_finish_keeps_nothing_from_opening() {
     let world = OnDisk::new();
     let (mut log, first) = world.open();
