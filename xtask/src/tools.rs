@@ -11,7 +11,7 @@ use crate::{root, say};
 const DENY_VERSION: &str = "0.20.2";
 
 /// Programs that tests run, and the Debian package that has each.
-const DEBIAN: &[(&str, &str)] = &[("busybox", "busybox"), ("dash", "dash"), ("bash", "bash")];
+const DEBIAN: &[(&str, &str)] = &[("busybox", "busybox"), ("dash", "dash"), ("bash", "bash"), ("node", "nodejs")];
 
 /// Runs a program in the checkout's root.
 ///
