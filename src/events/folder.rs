@@ -86,32 +86,26 @@ pub(super) fn repair_conf(conf: &Path) -> io::Result<()> {
     if sound { Ok(()) } else { fs::remove_file(conf) }
 }
 
-/// Removes sled's snapshots: they are a start into its file and no more, and a damaged one keeps a sound file from opening. Whether
-/// there was one.
-pub(super) fn remove_snapshots(store: &Path) -> io::Result<bool> {
-    let mut any = false;
-    for entry in fs::read_dir(store)? {
-        let entry = entry?;
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with("snap.")) {
-            fs::remove_file(entry.path())?;
-            any = true;
-        }
-    }
-    Ok(any)
-}
-
-/// Removes a snapshot that sled had not finished when its life ended: at the next opening sled would take it for one, find it
-/// cut off, and refuse to open for ever. The one before it, or none, serves as well.
-pub(super) fn remove_unfinished_snapshots(store: &Path) -> io::Result<()> {
+/// Removes a snapshot that sled had not finished when its life ended, or whose checksum does not hold: at the next opening sled
+/// would take it for one, find it damaged, and refuse to open for ever. The one before it, or none, serves as well: it is a start
+/// into the file that is read anyway. A file that is damaged itself stays as it is.
+pub(super) fn remove_unusable_snapshots(store: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(store) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
     for entry in entries {
         let entry = entry?;
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with("snap.") && name.ends_with(".generating")) {
+        let is_snapshot = entry.file_name().to_str().is_some_and(|name| name.starts_with("snap."));
+        if is_snapshot && (entry.path().extension().is_some_and(|end| end == "generating") || !is_sound(&fs::read(entry.path())?)) {
             fs::remove_file(entry.path())?;
         }
     }
     Ok(())
+}
+
+/// A snapshot's bytes, then their length in 8, then their CRC-32.
+fn is_sound(snapshot: &[u8]) -> bool {
+    let split = snapshot.split_last_chunk::<4>().and_then(|(rest, sum)| Some((rest.split_last_chunk::<8>()?.0, sum)));
+    split.is_some_and(|(bytes, sum)| crc32fast::hash(bytes) == u32::from_le_bytes(*sum))
 }

@@ -15,9 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::cache::{self, Cache, Change};
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
-use super::folder::{
-    close_to_others, lock, make_folder, parent, remove_snapshots, remove_unfinished_snapshots, repair_conf, sync_path, wait_for_threads,
-};
+use super::folder::{close_to_others, lock, make_folder, parent, remove_unusable_snapshots, repair_conf, sync_path, wait_for_threads};
 use super::keys::{BLOCK_KEY, CACHE_KEY, cache_key, key, place_of, seq_of};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
@@ -158,15 +156,6 @@ pub(super) struct SledStore {
     _lock: File,
 }
 
-fn open_db(path: &Path, tuning: Tuning) -> Result<sled::Db, OpenError> {
-    let config = sled::Config::new().path(path).segment_size(tuning.segment).cache_capacity(CACHE);
-    let config = config.flush_every_ms(Some(tuning.collect_every_ms));
-    // sled takes some damage for a broken promise of its own code, and panics.
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| config.open()))
-        .map_err(|_| OpenError::Damaged { seq: Seq::NONE, what: "the store cannot be opened at all".to_owned() })?
-        .map_err(|error| engine::open_error(from_sled(error)))
-}
-
 impl SledStore {
     fn open(dir: &Path, lock: File, access: Access, tuning: Tuning) -> Result<Self, OpenError> {
         Self::open_at(dir, &dir.join("store"), lock, access, tuning)
@@ -175,15 +164,14 @@ impl SledStore {
     /// The store of a log's folder, under another name than its own.
     pub(super) fn open_at(dir: &Path, path: &Path, lock: File, access: Access, tuning: Tuning) -> Result<Self, OpenError> {
         let conf = path.join("conf");
-        repair_conf(&conf).and_then(|()| remove_unfinished_snapshots(path)).map_err(engine::open_error)?;
+        repair_conf(&conf).and_then(|()| remove_unusable_snapshots(path)).map_err(engine::open_error)?;
         wait_for_threads(&path.join("db"))?;
-        let db = match open_db(path, tuning) {
-            Err(OpenError::Damaged { .. }) if remove_snapshots(path).map_err(engine::open_error)? => {
-                tracing::warn!("the store does not open with its snapshot: it is opened without");
-                open_db(path, tuning)?
-            }
-            opened => opened?,
-        };
+        let config = sled::Config::new().path(path).segment_size(tuning.segment).cache_capacity(CACHE);
+        let config = config.flush_every_ms(Some(tuning.collect_every_ms));
+        // sled takes some damage for a broken promise of its own code, and panics.
+        let db = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| config.open()))
+            .map_err(|_| OpenError::Damaged { seq: Seq::NONE, what: "the store cannot be opened at all".to_owned() })?
+            .map_err(|error| engine::open_error(from_sled(error)))?;
         Self::beside(dir, path, db, lock, access).map_err(engine::open_error)
     }
 

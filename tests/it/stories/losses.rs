@@ -74,14 +74,14 @@ pub(super) async fn set_aside(mut stage: Stage) {
     let bee = live(&mut stage, BEE).await;
     stage.kill();
     let store = stage.data().join("log/store");
-    // A snapshot that was cut to nothing keeps the store from opening.
-    fs::write(store.join("snap.7FFFFFFFFFFFFFFF"), []).expect("written");
+    // A store without its data file is none, whatever else of it is there.
+    fs::rename(store.join("db"), store.join("db.lost")).expect("renamed");
     goes_on(&mut stage, &[bot, bee]).await;
     assert!(stage.said().contains("log_set_aside"), "{}", stage.said());
     stage.end();
     let beside: Vec<PathBuf> = fs::read_dir(stage.data()).expect("readable").map(|entry| entry.expect("readable").path()).collect();
     let aside = beside.iter().find(|path| path.display().to_string().contains("log-set-aside-20")).expect("a folder with a date");
-    assert!(aside.join("store/db").is_file() && aside.join("marks").is_file());
+    assert!(aside.join("store/db.lost").is_file() && aside.join("marks").is_file());
     let began = stage.records("daemon/story").into_iter().find(|record| record["kind"] == "LogRestarted").expect("it began");
     assert_eq!(began["payload"]["reason"], "SetAside", "{began}");
     assert!(began["seq"].as_u64().is_some_and(|seq| seq > 65_536), "no number is used twice: {began}");
