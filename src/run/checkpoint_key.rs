@@ -3,11 +3,11 @@
 //! It is kept as the text of a signed note's private key, which other tools read too and whose id shows a changed byte. A key that
 //! cannot be read is never replaced: whoever holds its public half would take the new one for a forger's.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
+use super::keys;
 use crate::clock::Entropy;
 use crate::proof::key::{BadKey, SigningKey};
 
@@ -26,7 +26,7 @@ pub fn open(data_dir: &Path, name: &str, entropy: &Entropy) -> io::Result<Signin
         Some(key) => Ok(key),
         None => {
             let key = SigningKey::new(name, entropy.bytes()).map_err(io::Error::other)?;
-            replace(data_dir, FILE, format!("{}\n", key.secret_text()).as_bytes())?;
+            keys::replace(data_dir, FILE, format!("{}\n", key.secret_text()).as_bytes())?;
             Ok(key)
         }
     }
@@ -53,18 +53,9 @@ fn damaged(why: BadKey) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Puts a file of the data folder in the place of what was there, whole or not at all, readable by the daemon alone.
-pub(super) fn replace(data_dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let partial = data_dir.join(format!("{name}.partial"));
-    let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&partial)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&partial, data_dir.join(name))?;
-    File::open(data_dir)?.sync_all()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

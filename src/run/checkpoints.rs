@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::checkpoint_key;
+use super::{checkpoint_key, keys};
 use crate::clock::{self, Entropy};
 use crate::config::Settings;
 use crate::events::leaves::Leaves;
@@ -137,7 +137,7 @@ impl Checkpoints {
             return Err(NotIssued::Contradicts { kept: kept.size, there: of.tree.size });
         }
         let note = checkpoint.signed(&self.0.key);
-        checkpoint_key::replace(&self.0.data_dir, FILE, note.as_bytes())?;
+        keys::replace(&self.0.data_dir, FILE, note.as_bytes())?;
         tracing::debug!(log = %of.log, size = of.tree.size, "a checkpoint is made");
         (self.0.announce)(&note);
         *lock(&self.0.last) = Some(Issued { of, note: note.into(), at: clock::now() });

@@ -75,9 +75,10 @@ impl Lease {
         window: &Window,
         take_over: bool,
     ) -> Result<Permitted, NotBegun> {
+        let former = former(log.as_ref());
         let (mut seen, mut said) = (None, String::new());
         loop {
-            let (why, stands_by) = match self.claim(outside, log.as_ref(), &mut seen).await {
+            let (why, stands_by) = match self.claim(outside, log.as_ref(), former, &mut seen).await {
                 Claimed::Held(held) => return Ok(Permitted::Held(held)),
                 Claimed::StandBy(held, _) if take_over => return Ok(Permitted::TakeOver(in_place_of(&held))),
                 Claimed::StandBy(_, why) => (why, true),
@@ -97,7 +98,7 @@ impl Lease {
     }
 
     /// One look at the Lease, and the claim to it where this log may have it.
-    async fn claim(&self, outside: &Outside, log: &dyn LogReader, seen: &mut Seen) -> Claimed {
+    async fn claim(&self, outside: &Outside, log: &dyn LogReader, former: Option<LogId>, seen: &mut Seen) -> Claimed {
         let held = match self.api.read().await {
             Ok(Some(held)) => held,
             Ok(None) => return self.take(outside, log, None).await,
@@ -108,7 +109,7 @@ impl Lease {
             _ => seen.insert((held.clone(), clock::now())).1,
         };
         let at = log.acknowledged();
-        let ours = Ours { holder: &self.holder, log: at.log, head: at.head, former: former(log, at.log) };
+        let ours = Ours { holder: &self.holder, log: at.log, head: at.head, former };
         match judge(ours, &held, since.elapsed() >= HOLDS, self.lost) {
             Judged::Take => self.take(outside, log, Some(&held)).await,
             Judged::Wait => Claimed::NotYet(format!("another daemon of this log ({}) renewed the lease lately", held.holder)),
@@ -182,7 +183,8 @@ fn in_place_of(held: &Held) -> Beginning {
 }
 
 /// The log whose place this one took, by its first record.
-fn former(reader: &dyn LogReader, log: LogId) -> Option<LogId> {
+fn former(reader: &dyn LogReader) -> Option<LogId> {
+    let log = reader.id();
     let daemons = reader.subjects().into_iter().filter(|subject| matches!(subject, Subject::Daemon(_)));
     let mut former = None;
     for daemon in daemons {
