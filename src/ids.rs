@@ -270,11 +270,79 @@ impl fmt::Display for RecordId {
     }
 }
 
-/// What a record is about: one app, or the daemon itself (DESIGN.md, "The loop").
+/// A session: 1 to 40 of `[a-z0-9-]`, beginning and ending with a letter or digit, so that every name made of it is whole
+/// (sessions.md, "What a session is").
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// The longest id, characters: what a label of 63 leaves beside the longest prefix.
+    pub const MAX: usize = 40;
+
+    /// # Errors
+    /// When it is no such name.
+    pub fn new(text: &str) -> Result<Self, BadName> {
+        Self::check(text).map(|()| Self(text.to_owned()))
+    }
+
+    fn check(text: &str) -> Result<(), BadName> {
+        if is_dns_label(text, Self::MAX) {
+            Ok(())
+        } else {
+            Err(bad("session", text, "1 to 40 of a-z, 0-9 and -, with a letter or digit at both ends"))
+        }
+    }
+
+    /// The id as a string.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whose a session is, for life: a DNS label, the unit of fairness and of limits among sessions.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Tenant(String);
+
+impl Tenant {
+    /// # Errors
+    /// When it is no DNS label.
+    pub fn new(text: &str) -> Result<Self, BadName> {
+        Self::check(text).map(|()| Self(text.to_owned()))
+    }
+
+    fn check(text: &str) -> Result<(), BadName> {
+        if is_dns_label(text, 63) { Ok(()) } else { Err(bad("tenant", text, "a DNS label of at most 63 characters")) }
+    }
+
+    /// The name as a string.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Tenant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a record is about: one app, one session, or the daemon itself (DESIGN.md, "The loop").
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// `app/<org>/<name>`
     App(AppId),
+    /// `session/<id>`
+    Session(SessionId),
     /// `daemon/<instance>`: settings, adoption, leftovers, watch gaps.
     Daemon(String),
 }
@@ -299,8 +367,9 @@ impl Subject {
     pub fn parse(text: &str) -> Result<Self, BadName> {
         match text.split_once('/') {
             Some(("app", rest)) => AppId::parse(rest).map(Self::App),
+            Some(("session", rest)) => SessionId::new(rest).map(Self::Session),
             Some(("daemon", rest)) => Self::daemon(rest),
-            _ => Err(bad("subject", text, "app/ORG/NAME or daemon/INSTANCE")),
+            _ => Err(bad("subject", text, "app/ORG/NAME, session/ID or daemon/INSTANCE")),
         }
     }
 }
@@ -309,6 +378,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::App(app) => write!(f, "app/{app}"),
+            Self::Session(id) => write!(f, "session/{id}"),
             Self::Daemon(instance) => write!(f, "daemon/{instance}"),
         }
     }
@@ -400,7 +470,7 @@ macro_rules! checked_when_read {
         }
     )*};
 }
-checked_when_read!(HostName, Uid);
+checked_when_read!(HostName, Uid, Tenant, SessionId);
 
 // Written from where it is and read into where it stays: a payload has several names, and a replay millions of payloads.
 macro_rules! stored_as_string {
@@ -418,7 +488,7 @@ macro_rules! stored_as_string {
         }
     )*};
 }
-stored_as_string!(HostName, Uid, Word);
+stored_as_string!(HostName, Uid, Word, Tenant, SessionId);
 
 /// Bytes as lower-case hex.
 #[must_use]
@@ -469,12 +539,45 @@ mod tests {
         for evil in ["", ":", "ab:1", "abababababababababababababababab:-1", "abababababababababababababababab:+1"] {
             assert_eq!(RecordId::parse(evil), None, "{evil}");
         }
-        for subject in ["app/acme/bot", "daemon/world"] {
+        for subject in ["app/acme/bot", "session/7f3a", "daemon/world"] {
             assert_eq!(Subject::parse(subject).expect("a subject").to_string(), subject);
         }
         for evil in ["", "app", "app/a", "app/a/b/c", "daemon/", "session/x y"] {
             assert!(Subject::parse(evil).is_err(), "{evil}");
         }
+    }
+
+    #[test]
+    fn b34_hostile_session_ids_and_tenants_are_refused() {
+        let longest = "a".repeat(40);
+        for good in ["a", "7f3a-1", longest.as_str()] {
+            assert!(SessionId::new(good).is_ok(), "{good}");
+        }
+        let (long, tenant) = ("a".repeat(41), "a".repeat(64));
+        let evil = [
+            "",
+            "-a",
+            "a-",
+            "A",
+            "x,app=other",
+            "x in (a,b)",
+            "..",
+            ".",
+            "../secrets/y",
+            "%2e%2e%2fpods",
+            "a%00b",
+            "a/b",
+            "a?fieldSelector=",
+            "a#b",
+            "a\r\nX: y",
+            "ß",
+            "a_b",
+            "a.b",
+        ];
+        for evil in evil {
+            assert!(SessionId::new(evil).is_err() && Tenant::new(evil).is_err(), "{evil}");
+        }
+        assert!(SessionId::new(&long).is_err() && Tenant::new(&tenant).is_err());
     }
 
     #[test]

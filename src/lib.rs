@@ -15,5 +15,7 @@ pub mod ids;
 pub mod kube;
 pub mod proof;
 pub mod run;
+pub mod session;
 pub mod sim;
+pub mod subject;
 pub mod telemetry;

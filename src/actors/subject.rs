@@ -88,8 +88,8 @@ impl AppState {
         let News { drafts, loud } = batch.news(&app);
         let drafts = notes_that_fit(&self.app, drafts);
         let listed = batch.is_listed(&app);
-        let under = Under { rules: Rules::CURRENT, settings, settings_seq: *settings_seq };
-        let Reacted { reaction, decisions, wake_us } = react(&app, &self.subject, drafts, under, clock.now_us());
+        let under = Under { rules: Rules::CURRENT, settings: settings.as_ref(), settings_seq: *settings_seq };
+        let Reacted { reaction, decisions, wake_us } = react(app.as_ref(), &self.subject, drafts, under, clock.now_us());
         #[cfg(test)]
         super::tests::poison::meet(&self.app, super::tests::poison::At::BeforeAppend);
         if !loud && decisions == 0 {

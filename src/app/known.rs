@@ -1,8 +1,7 @@
 //! What the state says of an app, a host or a pod, asked as fold and plan need it. Changes nothing, and knows no time.
 
-use super::state::{App, End, Flight, Host, Missing, Pod, Secret, Want, Work};
+use super::state::{App, End, Flight, Host, Missing, Secret, Want, Work};
 use super::table::is_over;
-use crate::events::kinds::pod::{ContainerState, Phase};
 use crate::events::kinds::step::Step;
 use crate::events::kinds::verdict::{EndCause, Stage, Verdict};
 use crate::ids::{Seq, Word};
@@ -121,33 +120,5 @@ impl Host {
             && self.doubt_since_us.is_none()
             && self.secret_doubt_since_us.is_none()
             && self.tails.values().all(|tail| tail.settled)
-    }
-}
-
-impl Pod {
-    /// Whether its app container was seen running and has not ended.
-    #[must_use]
-    pub fn runs(&self) -> bool {
-        self.end.is_none() && self.view.as_ref().is_some_and(|view| matches!(view.app.state, ContainerState::Running { .. }))
-    }
-
-    /// Whether it was seen being deleted.
-    #[must_use]
-    pub fn is_deleting(&self) -> bool {
-        self.deleting_since_us.is_some()
-    }
-
-    /// Whether our delete of it is in flight, or was done.
-    #[must_use]
-    pub fn delete_stands(&self) -> bool {
-        self.delete.is_some_and(|delete| !delete.unanswered)
-    }
-
-    /// Whether no process of it runs any more: only then may its object go without a grace.
-    #[must_use]
-    pub fn process_ended(&self) -> bool {
-        let ended = |state: &ContainerState| matches!(state, ContainerState::Ended(_));
-        self.end.is_some()
-            && self.view.as_ref().is_some_and(|view| matches!(view.phase, Phase::Failed | Phase::Succeeded) || ended(&view.app.state))
     }
 }

@@ -1,17 +1,16 @@
 //! What a fact means to one app: state, fold, plan, step. Pure: no async, no I/O, no clock, no randomness, ordered maps.
 
 pub mod carry;
-pub mod ends;
 pub mod fold;
 mod known;
 pub mod plan;
-pub mod react;
 pub mod report;
-pub mod rules;
 pub mod show;
 pub mod state;
 pub mod table;
 pub mod words;
+
+pub use crate::subject::{ends, react, rules};
 
 #[cfg(test)]
 mod tests;

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::events::kinds::pod::{Disruption, NodeReady, PodSeen};
-use crate::events::kinds::step::{Purpose, Refusal, Step};
+use crate::events::kinds::pod::NodeReady;
+use crate::events::kinds::step::{Purpose, Step};
 use crate::events::kinds::tail::TailOf;
-use crate::events::kinds::verdict::{EndCause, Stage, Verdict};
+use crate::events::kinds::verdict::Verdict;
 use crate::ids::{HostName, PackageDigest, Seq, Uid, Word};
+pub use crate::subject::hindrance::{Hindered, Hindrance};
+pub use crate::subject::pod::{Delete, End, Pod, Tail};
 
 /// One app.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -150,77 +152,6 @@ pub struct Host {
     pub tails: BTreeMap<TailOf, Tail>,
 }
 
-/// A pod of a host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pod {
-    /// Its identity.
-    pub uid: Uid,
-    /// The newest version of it that is known.
-    pub resource_version: u64,
-    /// The record that last said something new.
-    pub seq: Seq,
-    /// As last seen; `None` while only our own write says that it is there.
-    pub view: Option<PodSeen>,
-    /// Log time of the last observation or write.
-    pub seen_us: i64,
-    /// Its stage, and since when, log time.
-    pub stage: Stage,
-    /// Since when, log time.
-    pub stage_since_us: i64,
-    /// Who disturbed it: readable only while it is dying, so it is remembered.
-    pub disruption: Option<Disruption>,
-    /// Since when it is being deleted, log time.
-    pub deleting_since_us: Option<i64>,
-    /// Our delete of it.
-    pub delete: Option<Delete>,
-    /// How it ended.
-    pub end: Option<End>,
-    /// The highest restart number of its app container.
-    pub restarts: u32,
-    /// Ours, but not the one that was to be made.
-    pub different: bool,
-}
-
-/// A delete of ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delete {
-    /// The step.
-    pub step: Seq,
-    /// For a revive; else for a stop.
-    pub revive: bool,
-    /// Whether it forces the object away.
-    pub forced: bool,
-    /// No answer came, or it was left behind: it is decided again, but an end is still ours.
-    pub unanswered: bool,
-}
-
-/// How a pod ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
-    /// The record that showed it.
-    pub seq: Seq,
-    /// The pod.
-    pub uid: Uid,
-    /// The container that ended it, empty when none did.
-    pub container: Word,
-    /// Its restart number.
-    pub restart: u32,
-    /// Why.
-    pub cause: EndCause,
-    /// Exit code.
-    pub exit_code: Option<i32>,
-    /// Signal.
-    pub signal: Option<i32>,
-    /// Raw reason.
-    pub reason: Word,
-    /// The stage it was in.
-    pub stage: Stage,
-    /// Its node.
-    pub node: Word,
-    /// When, log time.
-    pub at_us: i64,
-}
-
 /// A counted exit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
@@ -262,43 +193,4 @@ pub struct HeldVerdict {
     pub uid: Option<Uid>,
     /// A good answer has shown it.
     pub shown: bool,
-}
-
-/// Why a host's last step could not be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hindrance {
-    /// The record that says so.
-    pub seq: Seq,
-    /// What hinders.
-    pub what: Hindered,
-    /// How often in a row, from 1.
-    pub times: u32,
-    /// When the first of them was decided, log time.
-    pub first_us: i64,
-    /// Since the last time, log time.
-    pub since_us: i64,
-}
-
-/// What hinders a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hindered {
-    /// It was refused.
-    Refused(Refusal),
-    /// The name is held by a pod that is being deleted.
-    NameHeld,
-    /// No answer came.
-    Unanswered,
-    /// It was not sent.
-    Unsent,
-}
-
-/// A tail that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tail {
-    /// The incarnation that asked.
-    pub incarnation: u64,
-    /// It is kept, or known not to be had.
-    pub settled: bool,
-    /// The record that says that it is kept; its text comes right behind it.
-    pub kept: Option<Seq>,
 }

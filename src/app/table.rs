@@ -4,6 +4,7 @@
 //! table alone.
 
 use crate::ids::HostName;
+pub use crate::subject::wake::is_over;
 
 /// What is wanted of the app, verdicts overlaid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,12 +188,6 @@ const FORMER_ROWS: &[Row] = &[
 pub const NOT_KEPT: &str = "stop.not_kept";
 /// The rule of a stop of an app that is withdrawn.
 pub const WITHDRAWN: &str = "stop.withdrawn";
-
-/// Whether more than `limit_us` have passed since `since_us`; exactly the limit has not (cases B31).
-#[must_use]
-pub fn is_over(since_us: i64, limit_us: u64, now_us: i64) -> bool {
-    now_us.checked_sub(since_us).is_none_or(|passed| u64::try_from(passed).is_ok_and(|passed| passed > limit_us))
-}
 
 /// How many of these exits still count: exactly the window's age is out.
 #[must_use]

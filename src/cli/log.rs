@@ -30,7 +30,7 @@ pub enum Format {
 /// Print what happened, in order, a line a record.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// app/ORG/NAME or daemon/INSTANCE, or a part that only one has
+    /// app/ORG/NAME, session/ID or daemon/INSTANCE, or a part that only one has
     #[arg(value_name = "SUBJECT")]
     pub subject: Option<String>,
     /// The data folder, or a backup file

@@ -32,6 +32,7 @@ pub fn check(settings: &Settings, cluster: Cluster) -> Result<Vec<String>, BadSe
     required(settings, cluster, &mut faults);
     listeners(settings, cluster, &mut faults);
     pairs(settings, &mut faults);
+    sessions(settings, cluster, &mut faults);
     if faults.is_empty() { Ok(warnings(settings, cluster)) } else { Err(BadSettings(faults)) }
 }
 
@@ -150,6 +151,42 @@ fn pairs(settings: &Settings, faults: &mut Vec<String>) {
     }
 }
 
+/// What sessions need when there are any.
+fn sessions(settings: &Settings, cluster: Cluster, faults: &mut Vec<String>) {
+    let sessions = &settings.sessions;
+    if !sessions.serve.is_on() {
+        return;
+    }
+    let always = [
+        ("sessions.pod_prefix", &sessions.pod_prefix),
+        ("sessions.claim_prefix", &sessions.claim_prefix),
+        ("sessions.container", &sessions.container),
+        ("sessions.claim_size", &sessions.claim_size),
+        ("sessions.tmp_size", &sessions.tmp_size),
+        ("sessions.cpu", &sessions.cpu),
+        ("sessions.cpu_limit", &sessions.cpu_limit),
+        ("sessions.memory", &sessions.memory),
+        ("sessions.memory_limit", &sessions.memory_limit),
+        ("sessions.ephemeral_storage", &sessions.ephemeral_storage),
+    ];
+    let real = [("sessions.image", &sessions.image)];
+    for (key, value) in always.iter().chain(real.iter().filter(|_| cluster != Cluster::Embedded)) {
+        if value.is_empty() {
+            faults.push(format!("{key} is empty: it has to be set"));
+        }
+    }
+    let by_digest = sessions.image.split_once("@sha256:").is_some_and(|(_, digest)| digest.len() == 64);
+    if !by_digest && !sessions.allow_tags.is_on() && !sessions.image.is_empty() {
+        faults.push(format!(
+            "sessions.image = \"{}\": a digest is needed (IMAGE@sha256:...), or sessions.allow_tags = \"on\"",
+            shown(&sessions.image, 80)
+        ));
+    }
+    if sessions.pod_prefix == sessions.claim_prefix {
+        faults.push("sessions.claim_prefix: another one than sessions.pod_prefix, so that a name says what it is of".to_owned());
+    }
+}
+
 fn warnings(settings: &Settings, cluster: Cluster) -> Vec<String> {
     let mut warnings = Vec::new();
     if cluster == Cluster::Embedded {
@@ -175,6 +212,12 @@ fn warnings(settings: &Settings, cluster: Cluster) -> Vec<String> {
     if network.egress_deny.is_empty() {
         warnings.push("network.egress_deny is empty: pods reach private addresses and the cloud's metadata".to_owned());
     }
+    if settings.sessions.serve.is_on() && settings.sessions.runtime_class.is_empty() {
+        warnings.push("sessions.runtime_class is empty: sessions run under the cluster's default runtime, without gVisor".to_owned());
+    }
+    if settings.sessions.serve.is_on() && settings.sessions.frontend_selector.is_empty() {
+        warnings.push("sessions.frontend_selector is empty: nobody can connect to a session".to_owned());
+    }
     if settings.act == Act::None {
         warnings.push("act = \"none\": steps are decided and recorded, and none is sent".to_owned());
     }
@@ -195,6 +238,7 @@ fn is_public(address: &std::net::IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Switch;
 
     fn usable() -> Settings {
         let mut settings = Settings { world: "prod".to_owned(), ..Settings::default() };
@@ -211,6 +255,27 @@ mod tests {
         let mut settings = usable();
         change(&mut settings);
         check(&settings, Cluster::Real).expect_err("these settings must not run").to_string()
+    }
+
+    #[test]
+    fn sessions_are_by_digest_unless_tags_are_allowed() {
+        let served = |image: &str, allow_tags| {
+            let image = image.to_owned();
+            move |settings: &mut Settings| {
+                settings.sessions.serve = Switch::On;
+                settings.sessions.image = image;
+                settings.sessions.allow_tags = allow_tags;
+                settings.sessions.frontend_selector = vec!["app=front".to_owned()];
+            }
+        };
+        assert!(faults(served("example.org/session:latest", Switch::Off)).contains("a digest is needed"));
+        assert!(faults(served("", Switch::On)).contains("sessions.image is empty"));
+        let digest = format!("example.org/session@sha256:{}", "a".repeat(64));
+        for (image, allow_tags) in [(digest.as_str(), Switch::Off), ("example.org/session:1", Switch::On)] {
+            let mut settings = usable();
+            served(image, allow_tags)(&mut settings);
+            assert_eq!(check(&settings, Cluster::Real), Ok(Vec::new()));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The default of every setting, and where each number comes from.
 
-use super::{Act, Control, Format, Gateway, Kubernetes, Limits, Network, Plan, Pod, Profile, Settings, Sources, Telemetry};
+use super::{Act, Control, Format, Gateway, Kubernetes, Limits, Network, Plan, Pod, Profile, Sessions, Settings, Sources, Telemetry};
 
 fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
@@ -23,12 +23,14 @@ impl Default for Settings {
             plan: Plan::default(),
             telemetry: Telemetry::default(),
             limits: Limits::default(),
+            sessions: Box::default(),
         }
     }
 }
 
 impl Settings {
-    /// The defaults of a profile. `pinecall` is the seed's: its label domain and environment folder; the sizes are the same.
+    /// The defaults of a profile. `pinecall` is the apps' seed's: its label domain and environment folder; `poimen` the sessions'
+    /// seed's: its namespace and names. The sizes are the same.
     #[must_use]
     pub fn of_profile(profile: Profile) -> Self {
         let mut settings = Self { profile, ..Self::default() };
@@ -38,6 +40,7 @@ impl Settings {
                 settings.pod.label_domain = "pinecall.io".to_owned();
                 settings.pod.environment_dir = "/run/pinecall".to_owned();
             }
+            Profile::Poimen => *settings.sessions = Sessions::of_poimen(),
         }
         settings
     }

@@ -3,9 +3,11 @@
 use super::document::written;
 use super::keys::KEYS;
 use super::load::tree;
-use super::{Plan, Settings};
+use super::{Plan, Sessions, Settings};
 use crate::clock::SECOND_US;
 use crate::events::kinds::daemon::{PlanSettings, Setting, SettingsInForce, SettingsTold};
+use crate::events::kinds::session::{SessionPlanSettings, SessionSettingsInForce};
+use crate::ids::Word;
 
 /// How long an unanswered write may still be carried out: the API server's own request timeout (DESIGN.md, "Whose object is
 /// it").
@@ -34,7 +36,35 @@ impl From<&Plan> for PlanSettings {
     }
 }
 
+impl From<&Sessions> for SessionPlanSettings {
+    fn from(sessions: &Sessions) -> Self {
+        let us = |seconds: u32| u64::from(seconds) * SECOND_US;
+        let unless_zero = |seconds: u32| (seconds > 0).then(|| us(seconds));
+        Self {
+            pod_prefix: Word::new(&sessions.pod_prefix),
+            claim_prefix: Word::new(&sessions.claim_prefix),
+            container: Word::new(&sessions.container),
+            scheduling_us: us(sessions.scheduling_s),
+            pull_us: us(sessions.pull_s),
+            starting_us: us(sessions.starting_s),
+            provision_us: us(sessions.provision_s),
+            grace_s: sessions.grace_s,
+            stuck_us: us(sessions.stuck_s),
+            force_after_us: unless_zero(sessions.force_after_s),
+            retain_us: unless_zero(sessions.retain_suspended_s),
+            waiting_us: us(sessions.waiting_s),
+            doubt_us: DOUBT_US,
+        }
+    }
+}
+
 impl Settings {
+    /// The record that the following reactions of sessions are decided under.
+    #[must_use]
+    pub fn sessions_in_force(&self) -> SessionSettingsInForce {
+        SessionSettingsInForce { plan: SessionPlanSettings::from(self.sessions.as_ref()) }
+    }
+
     /// The record that the following reactions are decided under.
     #[must_use]
     pub fn in_force(&self) -> SettingsInForce {

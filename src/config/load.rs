@@ -16,6 +16,9 @@ use crate::ids::shown;
 /// What a variable of ours begins with.
 const PREFIX: &str = "WHARF_";
 
+/// The seed's variable for the sweep of sessions, minutes: read too, and overridden by ours.
+const REAPER_MINUTES: &str = "SANDBOX_REAPER_INTERVAL_MINUTES";
+
 /// Settings that cannot be used, one line a reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadSettings(pub Vec<String>);
@@ -67,6 +70,9 @@ impl Origins {
             found.file(name, text);
         }
         for (variable, text) in &self.environment {
+            found.seeds_variable(variable, text);
+        }
+        for (variable, text) in &self.environment {
             found.variable(variable, text);
         }
         for set in &self.sets {
@@ -79,10 +85,11 @@ impl Origins {
 /// The variables that are for us; what else is in the environment need not even be text.
 fn ours(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<Vec<(String, String)>, BadSettings> {
     let names = variables.map(|(name, value)| (name.to_string_lossy().into_owned(), value));
-    let texts = names.filter(|(name, _)| name.starts_with(PREFIX)).map(|(name, value)| match value.into_string() {
-        Ok(value) => Ok((name, value)),
-        Err(_) => Err(BadSettings(vec![format!("{}: the value is not UTF-8", shown(&name, 80))])),
-    });
+    let texts =
+        names.filter(|(name, _)| name.starts_with(PREFIX) || name == REAPER_MINUTES).map(|(name, value)| match value.into_string() {
+            Ok(value) => Ok((name, value)),
+            Err(_) => Err(BadSettings(vec![format!("{}: the value is not UTF-8", shown(&name, 80))])),
+        });
     texts.collect()
 }
 
@@ -116,6 +123,13 @@ impl Found {
                 Some(key) => self.take(name, key, value),
                 None => self.faults.push(unknown(name, &full)),
             }
+        }
+    }
+
+    fn seeds_variable(&mut self, variable: &str, text: &str) {
+        if let Some(key) = find("sessions.reaper_interval_s").filter(|_| variable == REAPER_MINUTES) {
+            let seconds = text.parse::<u64>().ok().and_then(|minutes| minutes.checked_mul(60));
+            self.take(variable, key, seconds.map_or_else(|| Value::from(text), Value::from));
         }
     }
 
@@ -287,6 +301,15 @@ mod tests {
         assert_eq!((found.kubernetes.calls_per_s, found.kubernetes.burst), (2, 3));
         assert_eq!(found.pod.command, ["node", "server.js"]);
         assert_eq!(found.network.gateway_ports, [443, 8443]);
+    }
+
+    #[test]
+    fn the_seeds_variable_is_read_and_ours_goes_over_it() {
+        let seeds = (REAPER_MINUTES, "7");
+        assert_eq!(settings("", &[seeds], &[]).expect("good settings").sessions.reaper_interval_s, 420);
+        let ours = ("WHARF_SESSIONS_REAPER_INTERVAL_S", "5");
+        assert_eq!(settings("", &[ours, seeds], &[]).expect("good settings").sessions.reaper_interval_s, 5);
+        assert!(settings("", &[(REAPER_MINUTES, "soon")], &[]).is_err());
     }
 
     #[test]

@@ -9,8 +9,11 @@ pub mod force;
 pub mod keys;
 pub mod load;
 pub mod rule;
+pub mod sessions;
 
 use serde::{Deserialize, Serialize};
+
+pub use sessions::{Sessions, Switch};
 
 /// Everything that can be set; `wharf config default` prints it with comments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +27,7 @@ pub struct Settings {
     pub data_dir: String,
     /// `all`, or `none`: observe and decide, send nothing.
     pub act: Act,
-    /// Names, labels and sizes: `wharf`, or `pinecall` for the seed's.
+    /// Names, labels and sizes: `wharf`, or `pinecall` or `poimen` for a seed's.
     pub profile: Profile,
     /// The cluster's API.
     pub kubernetes: Kubernetes,
@@ -44,6 +47,8 @@ pub struct Settings {
     pub telemetry: Telemetry,
     /// What bounds the daemon itself.
     pub limits: Limits,
+    /// Sessions; in a box, because settings are held by value in many places.
+    pub sessions: Box<Sessions>,
 }
 
 /// Whether steps are sent.
@@ -62,8 +67,10 @@ pub enum Act {
 pub enum Profile {
     /// Ours.
     Wharf,
-    /// The seed's: label domain `pinecall.io`, environment folder `/run/pinecall`.
+    /// The apps' seed's: label domain `pinecall.io`, environment folder `/run/pinecall`.
     Pinecall,
+    /// The sessions' seed's: namespace `poimen`, labels `app` and `session-id`.
+    Poimen,
 }
 
 /// The cluster's API.

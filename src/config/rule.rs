@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::address::{base_url, gateway_url, is_cidr, listen_address};
-use crate::ids::is_dns_label;
+use crate::ids::{SessionId, is_dns_label};
 
 /// What is allowed. Text that is empty is allowed everywhere but in lists: what must not be empty is said by `check`, because
 /// `config print` and `plan` need no gateway.
@@ -47,6 +47,8 @@ pub enum Rule {
     Blocks,
     /// A list of ports.
     Ports,
+    /// What precedes a session's id in a name.
+    Prefix,
 }
 
 impl Rule {
@@ -77,6 +79,7 @@ impl Rule {
             Self::Addresses => "a list of one to three IP addresses".to_owned(),
             Self::Blocks => "a list of address blocks, such as 10.0.0.0/8".to_owned(),
             Self::Ports => "a list of ports from 1 to 65535".to_owned(),
+            Self::Prefix => format!("at most {PREFIX_MAX} of a-z, 0-9 and -, beginning with a letter"),
         }
     }
 
@@ -108,7 +111,8 @@ impl Rule {
             | Self::Listen
             | Self::Url
             | Self::Gateway
-            | Self::Quantity => value.as_str().is_some_and(|text| text.is_empty() || self.allows_text(text)),
+            | Self::Quantity
+            | Self::Prefix => value.as_str().is_some_and(|text| text.is_empty() || self.allows_text(text)),
         }
     }
 
@@ -120,6 +124,7 @@ impl Rule {
             Self::Url => base_url(text).is_ok(),
             Self::Gateway => gateway_url(text).is_ok(),
             Self::Quantity => is_quantity(text),
+            Self::Prefix => is_prefix(text),
             Self::Text
             | Self::Path
             | Self::Number(..)
@@ -137,6 +142,15 @@ impl Rule {
 
 fn all(value: &Value, fits: impl Fn(&str) -> bool) -> bool {
     value.as_array().is_some_and(|list| list.iter().all(|item| item.as_str().is_some_and(&fits)))
+}
+
+/// The longest prefix: a Service's name is a label that begins with a letter, and holds the longest id besides.
+const PREFIX_MAX: usize = 63 - SessionId::MAX;
+
+fn is_prefix(text: &str) -> bool {
+    text.len() <= PREFIX_MAX
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 /// A DNS subdomain: labels between dots.
@@ -223,6 +237,16 @@ mod tests {
             (json!(true), false),
         ] {
             assert_eq!(rule.allows(&value), allowed, "{value}");
+        }
+    }
+
+    #[test]
+    fn b32_a_prefix_leaves_room_for_the_longest_id() {
+        for good in ["pi-session-", "s", "a12345678901234567890ab"] {
+            assert!(Rule::Prefix.allows(&json!(good)), "{good}");
+        }
+        for evil in ["-s", "1s", "S-", "s_", "a12345678901234567890abc", "s."] {
+            assert!(!Rule::Prefix.allows(&json!(evil)), "{evil}");
         }
     }
 

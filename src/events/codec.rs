@@ -4,8 +4,7 @@
 //! Encoding is bincode 2's standard configuration (docs/log-format.md, "Payloads"). Two encodings can mean one value, so
 //! nobody ever hashes a re-encoding: what is hashed is what is stored.
 
-use super::kinds::carried::CarriedApp;
-use super::kinds::{daemon, operator, pod, step, tail, verdict, want};
+use super::kinds::{daemon, operator, pod, session, step, tail, verdict, want};
 use super::record::{Event, Kind, for_each_event};
 
 /// The header's number for this encoding.
@@ -75,22 +74,22 @@ fn read_within<T: serde::de::DeserializeOwned, const MAX: usize>(kind: &'static 
 /// The largest state of a subject, bytes: thousands of hosts.
 pub const STATE_MAX: usize = 16 << 20;
 
-/// What is known of an app, as it is kept.
+/// What is known of a subject, as it is kept.
 ///
 /// # Errors
 /// [`CodecError::TooLong`] above [`STATE_MAX`]; [`CodecError::Malformed`] when the encoder refuses.
-pub fn encode_state(state: &CarriedApp) -> Result<Vec<u8>, CodecError> {
+pub fn encode_state<T: serde::Serialize>(state: &T) -> Result<Vec<u8>, CodecError> {
     let mut bytes = Vec::new();
     write_into(state, &mut bytes).map_err(|why| CodecError::Malformed { kind: "state", why })?;
     if bytes.len() > STATE_MAX { Err(CodecError::TooLong(bytes.len())) } else { Ok(bytes) }
 }
 
-/// An app as it was kept, from bytes whose checksum was verified.
+/// A subject as it was kept, from bytes whose checksum was verified.
 ///
 /// # Errors
 /// Any [`CodecError`] but a newer version; never panics, whatever the bytes.
-pub fn decode_state(bytes: &[u8]) -> Result<CarriedApp, CodecError> {
-    read_within::<CarriedApp, { 8 * STATE_MAX }>("state", bytes)
+pub fn decode_state<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+    read_within::<T, { 8 * STATE_MAX }>("state", bytes)
 }
 
 macro_rules! codec {

@@ -3,7 +3,7 @@
 //! A number is never given twice and a released payload struct is never edited: a change is a new version beside the old one,
 //! with a pure conversion from old to new (docs/log-format.md). Who decides what a kind means is `app`, never this folder.
 
-use super::kinds::{daemon, operator, pod, step, tail, verdict, want};
+use super::kinds::{daemon, operator, pod, session, step, tail, verdict, want};
 use crate::ids::{Seq, Subject};
 
 /// Which part an event plays in a reaction.
@@ -158,6 +158,30 @@ events! {
     OperatorSaid(operator::OperatorSaid) = 40 v 1, Note;
     /// What a record said was taken away.
     RecordErased(operator::RecordErased) = 45 v 1, Note;
+    /// The settings that the following reactions of sessions are decided under.
+    SessionSettingsInForce(session::SessionSettingsInForce) = 50 v 1, Input;
+    /// A caller asked for a session to run.
+    SessionAsked(session::SessionAsked) = 51 v 1, Input;
+    /// A caller asked for a session to be deleted or suspended.
+    SessionDeleteAsked(session::SessionDeleteAsked) = 52 v 1, Input;
+    /// A caller says that a session is in use.
+    SessionTouched(session::SessionTouched) = 53 v 1, Input;
+    /// A call about a session was refused.
+    SessionCallRefused(session::SessionCallRefused) = 54 v 1, Note;
+    /// A session's claim as a list, the watch or a write showed it.
+    ClaimSeen(session::ClaimSeen) = 55 v 1, Input;
+    /// A claim's uid is gone for good.
+    ClaimGone(session::ClaimGone) = 56 v 1, Input;
+    /// A session's Service as a list, the watch or a write showed it.
+    ServiceSeen(session::ServiceSeen) = 57 v 1, Input;
+    /// A Service's uid is gone for good.
+    ServiceGone(session::ServiceGone) = 58 v 1, Input;
+    /// An effect on a session's objects was decided; nothing is sent before this is durable.
+    SessionStepIssued(session::SessionStepIssued) = 59 v 1, Decision;
+    /// What was asked of a session is given up.
+    SessionFailed(session::SessionFailed) = 60 v 1, Decision;
+    /// What was asked to be removed of a session is gone.
+    SessionRemoved(session::SessionRemoved) = 61 v 1, Decision;
 }
 
 impl Kind {
@@ -203,7 +227,8 @@ pub struct Header {
     pub reaction: Seq,
     /// The record that made it so; [`Seq::NONE`] for an input.
     pub cause: Seq,
-    /// The `SettingsInForce` record that the reaction was decided under; [`Seq::NONE`] before the first.
+    /// The `SettingsInForce` record that the reaction was decided under, of a session the `SessionSettingsInForce`;
+    /// [`Seq::NONE`] before the first.
     pub settings: Seq,
 }
 

@@ -5,7 +5,7 @@
 use super::labels::{Ownership, Scheme};
 use super::view::{Condition, ContainerStatus, InitContainer, Meta, PodStatus, PodView, State, Terminated};
 use crate::events::kinds::pod::{Container, ContainerEnd, ContainerState, Disruption, Phase, PodSeen, Scheduling};
-use crate::ids::{HostName, PackageDigest, RecordId, Uid, Word, shown};
+use crate::ids::{AppId, HostName, PackageDigest, RecordId, Uid, Word, shown};
 
 /// The init container that installs a release.
 pub const INSTALL: &str = "install";
@@ -18,9 +18,9 @@ pub const MESSAGE_BYTES: usize = 4096;
 
 /// A pod as a list, a watch or a read showed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Observation {
+pub struct Observation<T = AppId> {
     /// Whose it is.
-    pub ownership: Ownership,
+    pub ownership: Ownership<T>,
     /// What is recorded of it.
     pub seen: PodSeen,
     /// The digest of the manifest that made it, by its annotation.
@@ -85,7 +85,21 @@ impl Odd {
 ///
 /// # Errors
 /// When it has no name that a host can have, no uid, or no version that is a number.
-pub fn observe(scheme: &Scheme, view: &PodView, mut odd: Vec<String>) -> Result<Observation, Odd> {
+pub fn observe(scheme: &Scheme, view: &PodView, odd: Vec<String>) -> Result<Observation, Odd> {
+    observe_as(scheme, scheme.ownership(&view.metadata), APP, view, odd)
+}
+
+/// The same of a pod whose container has that name, and whose owner is known.
+///
+/// # Errors
+/// As [`observe`].
+pub fn observe_as<T>(
+    scheme: &Scheme,
+    ownership: Ownership<T>,
+    container_name: &str,
+    view: &PodView,
+    mut odd: Vec<String>,
+) -> Result<Observation<T>, Odd> {
     let meta = &view.metadata;
     let host = HostName::new(meta.name.as_deref().unwrap_or("")).map_err(|bad| Odd::new(meta, &bad.to_string()))?;
     let uid = Uid::new(meta.uid.as_deref().unwrap_or("")).map_err(|bad| Odd::new(meta, &bad.to_string()))?;
@@ -96,7 +110,7 @@ pub fn observe(scheme: &Scheme, view: &PodView, mut odd: Vec<String>) -> Result<
     let node = word(spec.and_then(|spec| spec.node_name.as_deref()));
     let conditions = status.conditions.as_deref().unwrap_or_default();
     let install = find(status.init_container_statuses.as_deref(), INSTALL);
-    let app = find(status.container_statuses.as_deref(), APP);
+    let app = find(status.container_statuses.as_deref(), container_name);
     let inits = spec.and_then(|spec| spec.init_containers.as_deref());
     let seen = PodSeen {
         host,
@@ -117,7 +131,7 @@ pub fn observe(scheme: &Scheme, view: &PodView, mut odd: Vec<String>) -> Result<
         app: container(app, &mut odd),
     };
     Ok(Observation {
-        ownership: scheme.ownership(meta),
+        ownership,
         seen,
         manifest_digest: meta.annotation(&scheme.key("digest")).map(|digest| cut(digest, 128)),
         messages: messages(status, conditions, install, app),

@@ -15,11 +15,17 @@ pub const KIND_APP: &str = "app";
 /// The value of the label `kind` on the NetworkPolicy of all apps.
 pub const KIND_POLICY: &str = "policy";
 
+/// The value of the label `kind` on everything that belongs to a session.
+pub const KIND_SESSION: &str = "session";
+
+/// The value of the label `kind` on the NetworkPolicy of all sessions.
+pub const KIND_SESSION_POLICY: &str = "session-policy";
+
 /// Whose object it is (DESIGN.md, "Whose object is it").
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ownership {
-    /// Ours, of that app: managed-by, instance, world, stamp and annotation all match.
-    Ours(AppId),
+pub enum Ownership<T = AppId> {
+    /// Ours, of that app or session: all labels match, and of an app the annotation.
+    Ours(T),
     /// Not made by a wharfinger.
     Foreign,
     /// Made by a wharfinger of another instance or world.
@@ -45,7 +51,7 @@ impl Scheme {
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         let domain = match settings.profile {
-            Profile::Wharf => settings.pod.label_domain.clone(),
+            Profile::Wharf | Profile::Poimen => settings.pod.label_domain.clone(),
             Profile::Pinecall => "pinecall.io".to_owned(),
         };
         let instance = if settings.instance.is_empty() { &settings.world } else { &settings.instance };
@@ -74,7 +80,7 @@ impl Scheme {
     #[must_use]
     pub fn selector(&self) -> String {
         match self.profile {
-            Profile::Wharf => {
+            Profile::Wharf | Profile::Poimen => {
                 format!("{}={MANAGED_BY},{}={},{}", self.key("managed-by"), self.key("instance"), self.instance, self.key("app"))
             }
             Profile::Pinecall => format!("{},{}={}", self.key("app"), self.key("world"), self.world),
@@ -115,7 +121,7 @@ impl Scheme {
     #[must_use]
     pub fn pod_selector(&self) -> serde_json::Value {
         match self.profile {
-            Profile::Wharf => serde_json::json!({"matchLabels": self.instance_labels(KIND_APP)}),
+            Profile::Wharf | Profile::Poimen => serde_json::json!({"matchLabels": self.instance_labels(KIND_APP)}),
             Profile::Pinecall => serde_json::json!({
                 "matchLabels": {self.key("world"): self.world},
                 "matchExpressions": [{"key": self.key("app"), "operator": "Exists"}],

@@ -17,7 +17,7 @@ use crate::config::{Pod, Profile, Settings};
 use crate::ids::{AppId, HostName, PackageDigest, RecordId, hex};
 
 /// The user and group of everything that runs a tenant's code.
-const USER: u32 = 1000;
+pub(super) const USER: u32 = 1000;
 
 /// The one writable place of an app besides its install, in memory.
 const SCRATCH: &str = "/scratch";
@@ -60,7 +60,7 @@ impl Template {
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         let (environment_dir, variable_prefix) = match settings.profile {
-            Profile::Wharf => (settings.pod.environment_dir.clone(), "WHARF"),
+            Profile::Wharf | Profile::Poimen => (settings.pod.environment_dir.clone(), "WHARF"),
             Profile::Pinecall => ("/run/pinecall".to_owned(), "PINECALL"),
         };
         Self {
@@ -117,12 +117,7 @@ impl Template {
     /// What shows that a pod was made by an equal manifest: SHA-256 of its canonical JSON without the step's annotation.
     #[must_use]
     pub fn digest(&self, pod: &Value) -> String {
-        let mut pod = pod.clone();
-        if let Some(annotations) = pod.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-            annotations.remove(&self.scheme.key("step"));
-            annotations.remove(&self.scheme.key("digest"));
-        }
-        hex(&Sha256::digest(canonical(&pod).as_bytes()))
+        digest(&self.scheme, pod)
     }
 
     fn spec(&self, order: &Order, sha256: &PackageDigest) -> Value {
@@ -141,23 +136,22 @@ impl Template {
             "initContainers": [self.install(sha256)],
             "containers": [self.app()],
         });
-        let mut set = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                spec[key] = value;
-            }
-        };
-        let named = |name: &String| (!name.is_empty()).then(|| json!(name));
-        set("runtimeClassName", named(&self.pod.runtime_class));
-        set("priorityClassName", named(&self.pod.priority_class));
         let resolvers = &self.pod.resolvers;
-        set("dnsPolicy", Some(json!(if resolvers.is_empty() { "Default" } else { "None" })));
-        set("dnsConfig", (!resolvers.is_empty()).then(|| json!({"nameservers": resolvers})));
-        let secrets: Vec<Value> = self.pod.image_pull_secrets.iter().map(|name| json!({"name": name})).collect();
-        set("imagePullSecrets", (!secrets.is_empty()).then(|| json!(secrets)));
-        let selector = pairs(&self.pod.node_selector);
-        set("nodeSelector", (!selector.is_empty()).then(|| json!(selector)));
-        let tolerations: Vec<Value> = self.pod.tolerations.iter().map(|text| toleration(text)).collect();
-        set("tolerations", (!tolerations.is_empty()).then(|| json!(tolerations)));
+        spec["dnsPolicy"] = json!(if resolvers.is_empty() { "Default" } else { "None" });
+        if !resolvers.is_empty() {
+            spec["dnsConfig"] = json!({"nameservers": resolvers});
+        }
+        let pod = &self.pod;
+        place(
+            &mut spec,
+            &Placement {
+                runtime_class: &pod.runtime_class,
+                priority_class: &pod.priority_class,
+                image_pull_secrets: &pod.image_pull_secrets,
+                node_selector: &pod.node_selector,
+                tolerations: &pod.tolerations,
+            },
+        );
         spec
     }
 
@@ -223,6 +217,46 @@ impl Template {
     }
 }
 
+/// How and where a pod runs.
+pub(super) struct Placement<'a> {
+    pub(super) runtime_class: &'a str,
+    pub(super) priority_class: &'a str,
+    pub(super) image_pull_secrets: &'a [String],
+    pub(super) node_selector: &'a [String],
+    pub(super) tolerations: &'a [String],
+}
+
+/// Says in a pod's spec how and where it runs; what is empty is not said.
+pub(super) fn place(spec: &mut Value, placement: &Placement<'_>) {
+    for (key, class) in [("runtimeClassName", placement.runtime_class), ("priorityClassName", placement.priority_class)] {
+        if !class.is_empty() {
+            spec[key] = json!(class);
+        }
+    }
+    let secrets: Vec<Value> = placement.image_pull_secrets.iter().map(|name| json!({"name": name})).collect();
+    let tolerations: Vec<Value> = placement.tolerations.iter().map(|text| toleration(text)).collect();
+    for (key, list) in [("imagePullSecrets", secrets), ("tolerations", tolerations)] {
+        if !list.is_empty() {
+            spec[key] = json!(list);
+        }
+    }
+    let selector = pairs(placement.node_selector);
+    if !selector.is_empty() {
+        spec["nodeSelector"] = json!(selector);
+    }
+}
+
+/// What shows that an object was made by an equal manifest: SHA-256 of its canonical JSON without the step's annotation.
+#[must_use]
+pub fn digest(scheme: &Scheme, object: &Value) -> String {
+    let mut object = object.clone();
+    if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        annotations.remove(&scheme.key("step"));
+        annotations.remove(&scheme.key("digest"));
+    }
+    hex(&Sha256::digest(canonical(&object).as_bytes()))
+}
+
 /// The name inside the pod: the host's, cut to what a host name may be, without a '-' at the cut.
 #[must_use]
 pub fn hostname(host: &HostName) -> &str {
@@ -235,7 +269,7 @@ fn variable(name: &str, value: &str) -> Value {
 }
 
 /// What every container of a tenant's code runs under.
-fn locked() -> Value {
+pub(super) fn locked() -> Value {
     json!({
         "allowPrivilegeEscalation": false,
         "readOnlyRootFilesystem": true,

@@ -11,7 +11,32 @@ use super::manifest::{canonical, pairs};
 use super::view::Meta;
 use crate::config::{Network, Settings};
 
-/// Makes and judges the NetworkPolicy.
+/// A NetworkPolicy of ours: how it is sent, and whether one that is there is it and means the same.
+pub trait Confirmed {
+    /// The object's name.
+    fn name(&self) -> String;
+
+    /// The object as it is sent.
+    fn object(&self) -> Value;
+
+    /// Whether an object of that name is this instance's own.
+    fn is_ours(&self, meta: &Meta) -> bool;
+
+    /// Whether an object that is there means the same: what the server fills in, and the order of lists, do not count.
+    fn is_same(&self, there: &Value) -> bool {
+        means_the_same(there, &self.object())
+    }
+}
+
+/// Whether two policies mean the same, and bear the same labels.
+#[must_use]
+pub fn means_the_same(there: &Value, wanted: &Value) -> bool {
+    let labels = |object: &Value| object.pointer("/metadata/labels").cloned();
+    let spec = |object: &Value| object.get("spec").map(|spec| canonical(&normal(spec)));
+    labels(there) == labels(wanted) && spec(there) == spec(wanted)
+}
+
+/// Makes and judges the NetworkPolicy of apps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     scheme: Scheme,
@@ -24,27 +49,6 @@ impl Policy {
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         Self { scheme: Scheme::new(settings), network: settings.network.clone(), resolvers: settings.pod.resolvers.clone() }
-    }
-
-    /// The object's name.
-    #[must_use]
-    pub fn name(&self) -> String {
-        format!("wharf-apps-{}", self.scheme.instance())
-    }
-
-    /// The object as it is sent.
-    #[must_use]
-    pub fn object(&self) -> Value {
-        json!({
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "metadata": {"name": self.name(), "labels": self.scheme.instance_labels(KIND_POLICY)},
-            "spec": {
-                "podSelector": self.scheme.pod_selector(),
-                "policyTypes": ["Egress", "Ingress"],
-                "egress": self.egress(),
-            },
-        })
     }
 
     fn egress(&self) -> Vec<Value> {
@@ -70,20 +74,28 @@ impl Policy {
         rules.push(json!({"to": [internet("0.0.0.0/0", &four), internet("::/0", &six)]}));
         rules
     }
+}
 
-    /// Whether an object of that name is this instance's own.
-    #[must_use]
-    pub fn is_ours(&self, meta: &Meta) -> bool {
-        self.scheme.owns_policy(meta)
+impl Confirmed for Policy {
+    fn name(&self) -> String {
+        format!("wharf-apps-{}", self.scheme.instance())
     }
 
-    /// Whether an object that is there means the same: what the server fills in, and the order of lists, do not count.
-    #[must_use]
-    pub fn is_same(&self, there: &Value) -> bool {
-        let wanted = self.object();
-        let labels = |object: &Value| object.pointer("/metadata/labels").cloned();
-        let spec = |object: &Value| object.get("spec").map(|spec| canonical(&normal(spec)));
-        labels(there) == labels(&wanted) && spec(there) == spec(&wanted)
+    fn object(&self) -> Value {
+        json!({
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {"name": self.name(), "labels": self.scheme.instance_labels(KIND_POLICY)},
+            "spec": {
+                "podSelector": self.scheme.pod_selector(),
+                "policyTypes": ["Egress", "Ingress"],
+                "egress": self.egress(),
+            },
+        })
+    }
+
+    fn is_ours(&self, meta: &Meta) -> bool {
+        self.scheme.owns_policy(meta)
     }
 }
 
@@ -96,7 +108,8 @@ fn single(ip: &str) -> String {
     }
 }
 
-fn port(protocol: &str, number: u16) -> Value {
+/// A port of a rule.
+pub(super) fn port(protocol: &str, number: u16) -> Value {
     json!({"protocol": protocol, "port": number})
 }
 

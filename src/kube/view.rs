@@ -247,7 +247,7 @@ pub enum Shape {
 
 use Shape::{List, Number, Object, Text, Texts};
 
-const META: Shape = Object(&[
+pub(super) const META: Shape = Object(&[
     ("name", &Text),
     ("uid", &Text),
     ("resourceVersion", &Text),

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use crate::app::react::{self, Difference};
-use crate::app::rules::Rules;
 use crate::app::state::App;
 use crate::events::kinds::daemon::PlanSettings;
+use crate::events::kinds::session::SessionPlanSettings;
 use crate::events::log::{LogReader, ReadError};
-use crate::events::record::{Event, Record};
+use crate::events::record::{Event, Header, Record};
 use crate::events::stored::Body;
-use crate::ids::{AppId, Seq, Subject};
+use crate::ids::{AppId, Seq, SessionId, Subject};
+use crate::session::state::Session;
+use crate::subject::react::{self, Difference, Model};
+use crate::subject::rules::Rules;
 
 /// What verifying the decisions gave.
 #[derive(Debug, Default)]
@@ -29,7 +31,9 @@ struct Pass<'a> {
     known: &'a dyn Fn(u16) -> Option<Rules>,
     verified: Verified,
     apps: BTreeMap<AppId, App>,
+    sessions: BTreeMap<SessionId, Session>,
     settings: BTreeMap<Seq, PlanSettings>,
+    session_settings: BTreeMap<Seq, SessionPlanSettings>,
     /// The records of the reaction that is being read.
     reaction: Vec<Record>,
 }
@@ -47,7 +51,15 @@ pub fn verify_decisions(reader: &dyn LogReader) -> Result<Verified, ReadError> {
 /// # Errors
 /// When the store does not answer.
 pub fn verify_decisions_under(reader: &dyn LogReader, known: &dyn Fn(u16) -> Option<Rules>) -> Result<Verified, ReadError> {
-    let mut pass = Pass { known, verified: Verified::default(), apps: BTreeMap::new(), settings: BTreeMap::new(), reaction: Vec::new() };
+    let mut pass = Pass {
+        known,
+        verified: Verified::default(),
+        apps: BTreeMap::new(),
+        sessions: BTreeMap::new(),
+        settings: BTreeMap::new(),
+        session_settings: BTreeMap::new(),
+        reaction: Vec::new(),
+    };
     reader.scan(Seq(1), &mut |item| {
         match item {
             Ok(stored) => {
@@ -87,22 +99,49 @@ impl Pass<'_> {
             if let Event::SettingsInForce(settings) = &record.event {
                 self.settings.insert(record.header.seq, settings.plan.clone());
             }
+            if let Event::SessionSettingsInForce(settings) = &record.event {
+                self.session_settings.insert(record.header.seq, settings.plan.clone());
+            }
         }
-        let Subject::App(app) = &first.header.subject else { return };
-        let Some(rules) = (self.known)(first.header.rules) else {
-            return self
-                .give_up(first.header.seq, &format!("was decided under rules {}, which this version does not know", first.header.rules));
+        let Header { seq, rules, settings, .. } = first.header;
+        let result = match &first.header.subject {
+            Subject::Daemon(_) => return,
+            Subject::App(app) => {
+                let state = self.apps.entry(app.clone()).or_default();
+                again(state, (self.known)(rules), self.settings.get(&settings), &records)
+            }
+            Subject::Session(id) => {
+                let state = self.sessions.entry(id.clone()).or_default();
+                again(state, (self.known)(rules), self.session_settings.get(&settings), &records)
+            }
         };
-        let Some(settings) = self.settings.get(&first.header.settings) else {
-            return self
-                .give_up(first.header.seq, &format!("was decided under settings {}, which are not in the log", first.header.settings));
-        };
-        self.verified.reactions += 1;
-        let decided = records.iter().filter(|record| record.event.kind().role() == crate::events::record::Role::Decision);
-        self.verified.decisions += decided.count() as u64;
-        let state = self.apps.entry(app.clone()).or_default();
-        if let Err(difference) = react::verify(state, rules, settings, &records) {
-            self.verified.difference = Some((first.header.subject.clone(), *difference));
+        match result {
+            Again::NoRules => self.give_up(seq, &format!("was decided under rules {rules}, which this version does not know")),
+            Again::NoSettings => self.give_up(seq, &format!("was decided under settings {settings}, which are not in the log")),
+            Again::Verified(difference) => {
+                self.verified.reactions += 1;
+                let decided = records.iter().filter(|record| record.event.kind().role() == crate::events::record::Role::Decision);
+                self.verified.decisions += decided.count() as u64;
+                if let Some(difference) = difference {
+                    self.verified.difference = Some((first.header.subject.clone(), *difference));
+                }
+            }
         }
     }
+}
+
+/// What planning a reaction again gives.
+enum Again {
+    /// Its rules are not known.
+    NoRules,
+    /// Its settings are not in the log.
+    NoSettings,
+    /// It was planned again; the first difference.
+    Verified(Option<Box<Difference>>),
+}
+
+fn again<M: Model>(state: &mut M, rules: Option<Rules>, settings: Option<&M::Settings>, records: &[Record]) -> Again {
+    let Some(rules) = rules else { return Again::NoRules };
+    let Some(settings) = settings else { return Again::NoSettings };
+    Again::Verified(react::verify(state, rules, settings, records).err())
 }

@@ -7,19 +7,13 @@ mod pods;
 mod steps;
 mod wants;
 
-use super::rules::Rules;
 use super::state::{App, Secret};
 use crate::events::kinds::daemon::IncarnationStarted;
 use crate::events::kinds::step::Step;
 use crate::events::record::{Event, Record};
-use crate::ids::{HostName, Seq};
-
-/// What a record is worth to the fold: where and when it stands.
-#[derive(Debug, Clone, Copy)]
-struct At {
-    seq: Seq,
-    time_us: i64,
-}
+use crate::ids::HostName;
+use crate::subject::pod::At;
+use crate::subject::rules::Rules;
 
 /// Folds one record of the app's subject. Unknown kinds that only inform never get here.
 pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
@@ -78,6 +72,19 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::SettingsTold(_)
         | Event::OperatorSaid(_)
         | Event::RecordErased(_) => {}
+        // A session's.
+        Event::SessionSettingsInForce(_)
+        | Event::SessionAsked(_)
+        | Event::SessionDeleteAsked(_)
+        | Event::SessionTouched(_)
+        | Event::SessionCallRefused(_)
+        | Event::ClaimSeen(_)
+        | Event::ClaimGone(_)
+        | Event::ServiceSeen(_)
+        | Event::ServiceGone(_)
+        | Event::SessionStepIssued(_)
+        | Event::SessionFailed(_)
+        | Event::SessionRemoved(_) => {}
     }
     forget(app);
 }
@@ -130,12 +137,5 @@ fn forget(app: &mut App) {
     nodes.retain(|node, _| hosts.values().any(|host| host.has_pod_on(node)));
     if hosts.is_empty() {
         *stop_asked = None;
-    }
-}
-
-/// Folds a run of records: replay.
-pub fn fold_all<'a>(app: &mut App, rules: Rules, records: impl IntoIterator<Item = &'a Record>) {
-    for record in records {
-        fold(app, rules, record);
     }
 }

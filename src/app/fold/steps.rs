@@ -106,8 +106,7 @@ pub(super) fn settled(app: &mut App, at: At, settled: &StepSettled) {
     if !matches!(flight.step, Step::CreatePod { .. } | Step::DeletePod { .. }) {
         host.moved = at.seq;
     }
-    let hindered = hindrance(settled.outcome);
-    match hindered {
+    match Hindered::of(settled.outcome) {
         Some(what) => hinder(host, at, what, &flight),
         None => host.hindrance = None,
     }
@@ -193,7 +192,7 @@ fn pod_known(host: &mut Host, at: At, object: &ObjectSeen, different: bool) {
         }
         Some(pod) if pod.resource_version > object.resource_version => {}
         known => {
-            let mut pod = pods::known_pod(object.uid.clone(), object.resource_version, at);
+            let mut pod = Pod::known(object.uid.clone(), object.resource_version, at);
             pod.different = different;
             *known = Some(pod);
         }
@@ -201,20 +200,8 @@ fn pod_known(host: &mut Host, at: At, object: &ObjectSeen, different: bool) {
     host.gone = None;
 }
 
-fn hindrance(outcome: Outcome) -> Option<Hindered> {
-    match outcome {
-        Outcome::Refused(refusal) => Some(Hindered::Refused(refusal)),
-        Outcome::NameHeld => Some(Hindered::NameHeld),
-        Outcome::Unknown => Some(Hindered::Unanswered),
-        Outcome::Unsent => Some(Hindered::Unsent),
-        Outcome::Done | Outcome::AlreadySo | Outcome::Gone | Outcome::Conflict | Outcome::Revoked => None,
-    }
-}
-
 fn hinder(host: &mut Host, at: At, what: Hindered, flight: &Flight) {
-    let times = host.hindrance.map_or(1, |before| before.times.saturating_add(1));
-    let first_us = host.hindrance.map_or(flight.issued_us, |before| before.first_us);
-    host.hindrance = Some(Hindrance { seq: at.seq, what, times, first_us, since_us: at.time_us });
+    host.hindrance = Some(Hindrance::next(host.hindrance.as_ref(), what, at.seq, flight.issued_us, at.time_us));
 }
 
 /// A step that was certainly not carried out, or whose repetition is harmless: the plan may decide it again.

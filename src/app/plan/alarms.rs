@@ -89,7 +89,7 @@ impl Planner<'_> {
             let window_us = self.settings.crash_window_us;
             let leaves = host.no_fault_us.iter().map(|at| after(*at, window_us)).find(|leaves| *leaves > self.now_us);
             if let Some(leaves_us) = leaves {
-                self.wake_at(leaves_us);
+                self.wake.at(leaves_us);
             }
         }
         alarms

@@ -2,14 +2,10 @@
 
 use super::ends::refused_for_good;
 use super::{Planner, after};
-use crate::app::state::{Hindered, Host, Secret, Work};
+use crate::app::state::{Host, Secret, Work};
 use crate::app::table::{Move, What};
-use crate::clock::SECOND_US;
 use crate::events::kinds::step::{Purpose, Step};
 use crate::ids::{HostName, PackageDigest, Seq};
-
-/// The longest pause after a hindrance that has no setting of its own.
-const LONGEST_PAUSE_US: u64 = 60 * SECOND_US;
 
 impl Planner<'_> {
     /// Goes on with every start and revive under way whose host is still to run.
@@ -62,19 +58,8 @@ impl Planner<'_> {
     /// Whether the host's next step has to wait.
     pub(super) fn is_hindered(&mut self, host: &Host) -> bool {
         let Some(hindrance) = host.hindrance else { return false };
-        let growing = |from: u32| {
-            let doublings = hindrance.times.saturating_sub(from).min(16);
-            (SECOND_US << doublings).min(LONGEST_PAUSE_US)
-        };
-        let pause_us = match hindrance.what {
-            Hindered::Refused(_) if refused_for_good(host).is_some() => growing(1),
-            Hindered::Refused(_) => self.settings.waiting_us,
-            // Once is nothing: the next try settles it.
-            Hindered::Unanswered if hindrance.times == 1 => 0,
-            Hindered::Unanswered => growing(2),
-            Hindered::NameHeld | Hindered::Unsent => growing(1),
-        };
-        self.paused(hindrance.since_us, pause_us)
+        let pause_us = hindrance.pause_us(refused_for_good(host).is_some(), self.settings.waiting_us);
+        self.wake.paused(hindrance.since_us, pause_us)
     }
 
     /// Revivals without fault in the window.
@@ -89,6 +74,6 @@ impl Planner<'_> {
         let Some(last_us) = host.no_fault_us.last().copied().filter(|_| tries > 0) else { return false };
         let doublings = (tries - 1).min(16);
         let pause_us = (self.settings.no_fault_first_us << doublings).min(self.settings.no_fault_max_us);
-        self.paused(last_us, pause_us)
+        self.wake.paused(last_us, pause_us)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Planner;
 use crate::app::ends::{APP, INSTALL, never_starts};
-use crate::app::state::{End, Hindered, Host, Pod};
+use crate::app::state::{Hindered, Host, Pod};
 use crate::events::kinds::pod::{ContainerState, Scheduling};
 use crate::events::kinds::step::Refusal;
 use crate::events::kinds::tail::{TailAsked, TailOf};
@@ -25,7 +25,7 @@ impl Planner<'_> {
         let app = self.app;
         for (name, host) in &app.hosts {
             for end in &host.unrecorded {
-                self.decide_event(Event::PodEnded(record_of(name, end)), end.seq);
+                self.decide_event(Event::PodEnded(end.record(name, end.container.clone(), end.counts())), end.seq);
             }
             match &host.pod {
                 Some(pod) if pod.end.is_some() => {
@@ -67,7 +67,7 @@ impl Planner<'_> {
             cause,
             exit_code: None,
             signal: None,
-            reason: waiting_reason(pod),
+            reason: pod.waiting_reason(),
             stage: pod.stage,
             node: view.map(|view| view.node.clone()).unwrap_or_default(),
             at_us: self.now_us,
@@ -137,32 +137,6 @@ fn speaker(name: &HostName, pod: &Pod) -> Option<TailOf> {
     };
     let ended = matches!(state, ContainerState::Ended(_));
     Some(TailOf { host: name.clone(), uid: pod.uid.clone(), container: Word::new(container), ended })
-}
-
-fn waiting_reason(pod: &Pod) -> Word {
-    let Some(view) = &pod.view else { return Word::default() };
-    let waits = [&view.install, &view.app].into_iter().find_map(|container| match &container.state {
-        ContainerState::Waiting { reason } if reason.as_str() != "PodInitializing" => Some(reason.clone()),
-        ContainerState::Waiting { .. } | ContainerState::Absent | ContainerState::Running { .. } | ContainerState::Ended(_) => None,
-    });
-    waits.unwrap_or_else(|| view.reason.clone())
-}
-
-fn record_of(name: &HostName, end: &End) -> PodEnded {
-    PodEnded {
-        host: name.clone(),
-        uid: end.uid.clone(),
-        container: end.container.clone(),
-        restart: end.restart,
-        cause: end.cause,
-        exit_code: end.exit_code,
-        signal: end.signal,
-        reason: end.reason.clone(),
-        stage: end.stage,
-        node: end.node.clone(),
-        at_us: end.at_us,
-        counted: end.counts(),
-    }
 }
 
 /// Why no repetition of the host's last step can succeed, when that is so.

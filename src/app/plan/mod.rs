@@ -10,22 +10,28 @@ mod moves;
 
 use std::collections::BTreeMap;
 
-use super::rules::Rules;
+use super::fold::fold;
 use super::state::{App, Pod, Want};
-use super::table::{Limits, is_over};
+use super::table::Limits;
 use crate::events::kinds::daemon::PlanSettings;
 use crate::events::kinds::step::{Purpose, Step, StepIssued, StepRevoked};
 use crate::events::kinds::verdict::EndCause;
-use crate::events::record::{Draft, Event};
+use crate::events::record::{Draft, Event, Record};
 use crate::ids::{HostName, Seq, Word};
+use crate::subject::react::{Model, Plan};
+use crate::subject::rules::Rules;
+use crate::subject::wake::{Wake, after};
 
-/// What the plan concludes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Plan {
-    /// Decisions, in the order in which they are to be appended and carried out.
-    pub decisions: Vec<Draft>,
-    /// When to plan again though nothing happens, log time.
-    pub wake_us: Option<i64>,
+impl Model for App {
+    type Settings = PlanSettings;
+
+    fn fold(&mut self, rules: Rules, record: &Record) {
+        fold(self, rules, record);
+    }
+
+    fn plan(&self, settings: &PlanSettings, rules: Rules, now_us: i64) -> Plan {
+        plan(self, settings, rules, now_us)
+    }
 }
 
 /// Plans the app at `now_us`.
@@ -46,7 +52,7 @@ pub fn plan(app: &App, settings: &PlanSettings, _rules: Rules, now_us: i64) -> P
     planner.clean_up(&moves);
     planner.force();
     planner.settle_alarms();
-    Plan { decisions: planner.decisions, wake_us: planner.wake_us }
+    Plan { decisions: planner.decisions, wake_us: planner.wake.at_us }
 }
 
 /// One pass over one app.
@@ -57,7 +63,7 @@ struct Planner<'a> {
     /// The want in force.
     want: Option<&'a Want>,
     decisions: Vec<Draft>,
-    wake_us: Option<i64>,
+    wake: Wake,
     /// Pods that this pass gives up: what hangs in a stage, or never starts.
     given_up: BTreeMap<HostName, EndCause>,
     /// Verdicts of failure that this pass reaches before the table is asked.
@@ -74,7 +80,7 @@ impl<'a> Planner<'a> {
             now_us,
             want: app.wanted(settings.withdraw_after, settings.withdraw_after_mass),
             decisions: Vec::new(),
-            wake_us: None,
+            wake: Wake::new(now_us),
             given_up: BTreeMap::new(),
             condemned: None,
             kept: Vec::new(),
@@ -89,26 +95,9 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn wake_at(&mut self, time_us: i64) {
-        self.wake_us = Some(self.wake_us.map_or(time_us, |wake| wake.min(time_us)));
-    }
-
     /// Whether the limit is over; if not, looks again just after it.
     fn over(&mut self, since_us: i64, limit_us: u64) -> bool {
-        if is_over(since_us, limit_us, self.now_us) {
-            return true;
-        }
-        self.wake_at(after(since_us, limit_us).saturating_add(1));
-        false
-    }
-
-    /// Whether a pause has passed; if not, looks again when it has.
-    fn paused(&mut self, since_us: i64, pause_us: u64) -> bool {
-        let until = after(since_us, pause_us);
-        if self.now_us < until {
-            self.wake_at(until);
-        }
-        self.now_us < until
+        self.wake.over(since_us, limit_us)
     }
 
     fn decide_event(&mut self, event: Event, cause: Seq) {
@@ -146,8 +135,4 @@ impl<'a> Planner<'a> {
     fn grace_s(&self, pod: &Pod) -> u32 {
         if pod.process_ended() { 0 } else { self.settings.drain_s }
     }
-}
-
-fn after(since_us: i64, span_us: u64) -> i64 {
-    since_us.saturating_add_unsigned(span_us)
 }

@@ -60,11 +60,13 @@ impl Narrator {
                 if let Body::Known(event) = &stored.body {
                     *self.by_kind.entry(event.kind().name()).or_default() += 1;
                     // An incarnation is told once, not for each subject that learns of it.
-                    let again = matches!((event, &stored.header.subject), (Event::IncarnationStarted(_), Subject::App(_)));
+                    let again =
+                        matches!((event, &stored.header.subject), (Event::IncarnationStarted(_), Subject::App(_) | Subject::Session(_)));
                     if let Some(sentence) = self.sentence(event).filter(|_| !again) {
                         let seconds = (stored.header.time_us - self.begun_us).max(0) / 100_000;
                         let subject = match &stored.header.subject {
                             Subject::App(app) => app.to_string(),
+                            Subject::Session(id) => id.to_string(),
                             Subject::Daemon(_) => "wharf".to_owned(),
                         };
                         lines.push_str(&format!("{:>3}.{}s  {subject:<10} {sentence}\n", seconds / 10, seconds % 10));

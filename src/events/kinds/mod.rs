@@ -8,6 +8,8 @@ pub mod carried;
 pub mod daemon;
 pub mod operator;
 pub mod pod;
+pub mod session;
+pub mod session_carried;
 pub mod step;
 pub mod tail;
 pub mod verdict;

@@ -11,5 +11,6 @@ mod forgeries;
 mod goldens;
 mod leaves;
 pub(super) mod samples;
+mod session_samples;
 mod snapshots;
 mod world;

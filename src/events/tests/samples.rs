@@ -2,6 +2,7 @@
 //!
 //! A sample is never changed: its golden is in tests/data/format. New ones are added beside it.
 
+use super::session_samples;
 use crate::events::kinds::daemon::*;
 use crate::events::kinds::operator::*;
 use crate::events::kinds::pod::*;
@@ -375,7 +376,7 @@ fn about_the_rest() -> Samples {
 
 /// The samples of a kind; none for one that nobody has added here yet.
 pub(crate) fn events(kind: Kind) -> Vec<Event> {
-    let all = [about_daemon(), about_pods(), about_wants(), about_steps(), about_the_rest()].concat();
+    let all = [about_daemon(), about_pods(), about_wants(), about_steps(), about_the_rest(), session_samples::all()].concat();
     all.into_iter().filter(|event| event.kind() == kind).collect()
 }
 

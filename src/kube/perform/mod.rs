@@ -4,6 +4,7 @@
 mod pods;
 mod policy;
 mod secrets;
+mod sessions;
 mod tails;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::events::kinds::step::{ApiCalled, ObjectSeen};
 use crate::ids::{RecordId, Uid, Word};
 
 pub use secrets::{SecretList, SecretMeta};
+pub use sessions::{SessionCluster, SessionPerformed};
 pub use tails::{RawTail, TAIL_LIMIT};
 
 /// The one edge through which the cluster is changed; cheap to clone.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Cluster, Performed, Performing, Target, object_of};
 use crate::events::kinds::step::{ObjectSeen, Refusal};
-use crate::ids::{HostName, PackageDigest, Uid};
+use crate::ids::{HostName, PackageDigest, RecordId, Uid};
 use crate::kube::answer::{Answer, Reply, Verb};
 use crate::kube::convert::{self, Observation};
 use crate::kube::labels::Ownership;
@@ -75,7 +75,11 @@ impl Cluster {
     }
 
     pub(super) async fn delete(&self, order: &Order, doomed: &Doomed<'_>) -> Performed {
-        let mut trying = self.begin_order(order);
+        self.delete_exactly(order.step, order.attempts, doomed).await
+    }
+
+    pub(super) async fn delete_exactly(&self, step: RecordId, attempts: u32, doomed: &Doomed<'_>) -> Performed {
+        let mut trying = self.begin(step, attempts);
         let mut options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",

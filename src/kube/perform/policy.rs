@@ -6,6 +6,7 @@ use super::{Cluster, Performed, Target, object_of};
 use crate::events::kinds::step::{ObjectSeen, Refusal};
 use crate::ids::RecordId;
 use crate::kube::answer::{Answer, Verb};
+use crate::kube::policy::Confirmed;
 use crate::kube::view::{MetaView, tolerant};
 
 const POLICIES: &str = "networkpolicies";
@@ -15,16 +16,20 @@ impl Cluster {
     /// is not this instance's is `Refused(NetworkPolicy)` and stays as it is. `step` is the create that waits for it: whatever the
     /// server has against the policy is `Refused(NetworkPolicy)` too, because no release is to blame for it.
     pub async fn ensure_policy(&self, step: RecordId, attempts: u32) -> Performed {
-        let mut performed = self.ensured(step, attempts).await;
+        self.ensure(&self.0.policy, step, attempts).await
+    }
+
+    /// The same of another policy of ours.
+    pub(super) async fn ensure(&self, policy: &impl Confirmed, step: RecordId, attempts: u32) -> Performed {
+        let mut performed = self.ensured(policy, step, attempts).await;
         if let Answer::Refused(refusal) = &mut performed.answer {
             *refusal = Refusal::NetworkPolicy;
         }
         performed
     }
 
-    async fn ensured(&self, step: RecordId, attempts: u32) -> Performed {
+    async fn ensured(&self, policy: &impl Confirmed, step: RecordId, attempts: u32) -> Performed {
         let mut trying = self.begin(step, attempts);
-        let policy = &self.0.policy;
         let name = policy.name();
         let mut object = policy.object();
         let refused = Answer::Refused(Refusal::NetworkPolicy);

@@ -9,7 +9,7 @@ use crate::config::{Profile, Settings};
 use crate::ids::{AppId, HostName, PackageDigest, is_dns_label};
 use crate::kube::labels::Scheme;
 use crate::kube::manifest::{Order, Template, canonical, hostname};
-use crate::kube::policy::Policy;
+use crate::kube::policy::{Confirmed as _, Policy};
 use crate::kube::view::{self, PodView};
 
 fn pretty(value: &Value) -> String {

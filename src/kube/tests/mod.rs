@@ -9,6 +9,7 @@ mod observations;
 mod performing;
 mod performing_secrets;
 mod script;
+mod sessions;
 mod tails;
 mod throttles;
 mod watches;

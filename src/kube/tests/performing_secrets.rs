@@ -10,6 +10,7 @@ use super::{app, order, settings, step};
 use crate::events::kinds::step::Refusal;
 use crate::kube::answer::Answer;
 use crate::kube::manifest::Template;
+use crate::kube::policy::Confirmed as _;
 
 fn kept_secret(change: impl FnOnce(&mut Value)) -> Value {
     let mut secret = Template::new(&settings()).secret(&order(), "export A='b'\n");

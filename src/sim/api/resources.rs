@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::decode::Shape;
 use super::refusal::Cause;
-use super::{lease_rules, pod_rules, policy_rules, rules, secret_rules};
+use super::{claim_rules, lease_rules, pod_rules, policy_rules, rules, secret_rules, service_rules};
 
 /// One kind of object. The plural names it everywhere; it is unique in [`RESOURCES`].
 #[derive(Debug)]
@@ -121,6 +121,24 @@ impl Resource {
         self
     }
 
+    const fn claims(mut self) -> Self {
+        self.has_status = true;
+        self.defaults = claim_rules::defaults;
+        self.first_status = claim_rules::first_status;
+        self.validate = claim_rules::validate;
+        self.validate_update = claim_rules::validate_update;
+        self
+    }
+
+    const fn services(mut self) -> Self {
+        self.has_status = true;
+        self.defaults = service_rules::defaults;
+        self.first_status = service_rules::first_status;
+        self.validate = service_rules::validate;
+        self.validate_update = service_rules::validate_update;
+        self
+    }
+
     const fn namespaces(mut self) -> Self {
         self.has_status = true;
         self.defaults = rules::namespace_defaults;
@@ -159,9 +177,8 @@ pub static RESOURCES: &[Resource] = &[
     Resource::plain("", "v1", "namespaces", "Namespace", false, Some(Shape::of::<Namespace>())).namespaces(),
     Resource::plain("", "v1", "nodes", "Node", false, Some(Shape::of::<Node>())).with_status(),
     Resource::plain("", "v1", "events", "Event", true, Some(Shape::of::<Event>())),
-    Resource::plain("", "v1", "services", "Service", true, Some(Shape::of::<Service>())).with_status(),
-    Resource::plain("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true, Some(Shape::of::<PersistentVolumeClaim>()))
-        .with_status(),
+    Resource::plain("", "v1", "services", "Service", true, Some(Shape::of::<Service>())).services(),
+    Resource::plain("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true, Some(Shape::of::<PersistentVolumeClaim>())).claims(),
     Resource::plain("coordination.k8s.io", "v1", "leases", "Lease", true, Some(Shape::of::<Lease>())).leases(),
     Resource::plain("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", true, Some(Shape::of::<NetworkPolicy>())).policies(),
     Resource::plain("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false, Some(Shape::of::<TokenReview>())).reviews(),

@@ -17,6 +17,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("src/proof/", 1),
     ("src/app/", 1),
     ("src/session/", 1),
+    ("src/subject/", 1),
     ("src/timeline", 1),
     ("src/kube/", 2),
     ("src/kube/convert.rs", 1),
@@ -27,6 +28,10 @@ const LAYERS: &[(&str, u8)] = &[
     ("src/kube/redact.rs", 1),
     ("src/kube/view.rs", 1),
     ("src/kube/install.rs", 1),
+    ("src/kube/policy.rs", 1),
+    ("src/kube/session/", 1),
+    // How a watch reads them.
+    ("src/kube/session/decode.rs", 2),
     ("src/gateway/", 2),
     ("src/gateway/judge.rs", 1),
     ("src/gateway/protocol.rs", 1),

@@ -2,7 +2,7 @@
 //!
 //! Everything goes by container name, and no branch needs the word `OOMKilled` to see a death (cases B18, B19, B21, B26).
 
-use super::state::{End, Pod};
+use super::pod::{End, Pod};
 use crate::events::kinds::pod::{ContainerEnd, ContainerState, Disruption, GoneHow, NodeReady, Phase, PodSeen};
 use crate::events::kinds::verdict::{EndCause, NeverStarted, Stage};
 use crate::ids::{Seq, Word};

@@ -1,23 +1,50 @@
 //! One reaction: inputs are folded, the plan is made, and what follows is one atomic append. Live, replayed and verified alike.
 
-use super::fold::{fold, fold_all};
-use super::plan::plan;
 use super::rules::Rules;
-use super::state::App;
 use crate::events::kinds::daemon::PlanSettings;
 use crate::events::record::{Draft, Event, Header, Reaction, Record, Role};
 use crate::ids::{Seq, Subject};
 
+/// The state of one subject, with its fold and its plan: both pure.
+pub trait Model: Clone {
+    /// What the plan reads of the settings.
+    type Settings;
+
+    /// Folds one record that is no note.
+    fn fold(&mut self, rules: Rules, record: &Record);
+
+    /// What to do about it at `now_us`, log time.
+    fn plan(&self, settings: &Self::Settings, rules: Rules, now_us: i64) -> Plan;
+}
+
+/// What a plan concludes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// Decisions, in the order in which they are to be appended and carried out.
+    pub decisions: Vec<Draft>,
+    /// When to plan again though nothing happens, log time.
+    pub wake_us: Option<i64>,
+}
+
 /// What a subject decides under.
-#[derive(Debug, Clone, Copy)]
-pub struct Under<'a> {
+#[derive(Debug)]
+pub struct Under<'a, S = PlanSettings> {
     /// The rules' number.
     pub rules: Rules,
     /// The settings in force.
-    pub settings: &'a PlanSettings,
+    pub settings: &'a S,
     /// The record that holds them.
     pub settings_seq: Seq,
 }
+
+// Derived, they would ask the same of the settings.
+impl<S> Clone for Under<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Under<'_, S> {}
 
 /// What a reaction would append, and when to react again though nothing comes.
 #[derive(Debug, Clone)]
@@ -33,14 +60,14 @@ pub struct Reacted {
 /// Folds `inputs` into a copy of the state and plans. The state itself is changed by [`committed`] alone, so that a reaction
 /// whose append fails has changed nothing.
 #[must_use]
-pub fn react(app: &App, subject: &Subject, inputs: Vec<Draft>, under: Under<'_>, now_us: i64) -> Reacted {
-    let mut ahead = app.clone();
+pub fn react<M: Model>(state: &M, subject: &Subject, inputs: Vec<Draft>, under: Under<'_, M::Settings>, now_us: i64) -> Reacted {
+    let mut ahead = state.clone();
     for (index, input) in (0_u64..).zip(&inputs) {
         if input.event.kind().role() != Role::Note {
-            fold(&mut ahead, under.rules, &provisional(subject, index, input, under, now_us));
+            ahead.fold(under.rules, &provisional(subject, index, input, under, now_us));
         }
     }
-    let plan = plan(&ahead, under.settings, under.rules, now_us);
+    let plan = ahead.plan(under.settings, under.rules, now_us);
     let decisions = plan.decisions.len();
     let mut drafts = inputs;
     drafts.extend(plan.decisions);
@@ -50,19 +77,21 @@ pub fn react(app: &App, subject: &Subject, inputs: Vec<Draft>, under: Under<'_>,
 }
 
 /// Folds what was appended.
-pub fn committed(app: &mut App, rules: Rules, records: &[Record]) {
-    fold_all(app, rules, records.iter().filter(|record| record.event.kind().role() != Role::Note));
+pub fn committed<M: Model>(state: &mut M, rules: Rules, records: &[Record]) {
+    for record in records.iter().filter(|record| record.event.kind().role() != Role::Note) {
+        state.fold(rules, record);
+    }
 }
 
 /// The same, for records that an older build may have written: says whether they could be folded. A fold that panics is a broken
 /// invariant of one subject; its state is worth nothing then, and the process goes on.
 #[must_use]
-pub fn committed_safely(app: &mut App, rules: Rules, records: &[Record]) -> bool {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| committed(app, rules, records))).is_ok()
+pub fn committed_safely<M: Model>(state: &mut M, rules: Rules, records: &[Record]) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| committed(state, rules, records))).is_ok()
 }
 
 /// Folds an event that has no place in the log yet: to see whether the next one is still news.
-pub fn look_ahead(app: &mut App, rules: Rules, event: &Event) {
+pub fn look_ahead<M: Model>(state: &mut M, rules: Rules, event: &Event) {
     if event.kind().role() != Role::Note {
         let subject = Subject::Daemon(String::new());
         let header = Header {
@@ -77,11 +106,11 @@ pub fn look_ahead(app: &mut App, rules: Rules, event: &Event) {
             cause: Seq::NONE,
             settings: Seq::NONE,
         };
-        fold(app, rules, &Record { header, event: event.clone() });
+        state.fold(rules, &Record { header, event: event.clone() });
     }
 }
 
-fn provisional(subject: &Subject, index: u64, input: &Draft, under: Under<'_>, now_us: i64) -> Record {
+fn provisional<S>(subject: &Subject, index: u64, input: &Draft, under: Under<'_, S>, now_us: i64) -> Record {
     Record {
         header: Header {
             kind: input.event.kind().number(),
@@ -114,11 +143,13 @@ pub struct Difference {
 ///
 /// # Errors
 /// The first difference; the state is then that of the recorded reaction all the same.
-pub fn verify(app: &mut App, rules: Rules, settings: &PlanSettings, records: &[Record]) -> Result<(), Box<Difference>> {
+pub fn verify<M: Model>(state: &mut M, rules: Rules, settings: &M::Settings, records: &[Record]) -> Result<(), Box<Difference>> {
     let Some(last) = records.last() else { return Ok(()) };
     let of_role = |role: Role| records.iter().filter(move |record| record.event.kind().role() == role);
-    fold_all(app, rules, of_role(Role::Input));
-    let plan = plan(app, settings, rules, last.header.time_us);
+    for input in of_role(Role::Input) {
+        state.fold(rules, input);
+    }
+    let plan = state.plan(settings, rules, last.header.time_us);
     let mut planned = plan.decisions.into_iter();
     let mut result = Ok(());
     for record in of_role(Role::Decision) {
@@ -132,6 +163,8 @@ pub fn verify(app: &mut App, rules: Rules, settings: &PlanSettings, records: &[R
     if let (Some(missing), Ok(())) = (planned.next(), &result) {
         result = Err(Box::new(Difference { seq: last.header.seq, recorded: None, planned: Some(missing.event) }));
     }
-    fold_all(app, rules, of_role(Role::Decision));
+    for decision in of_role(Role::Decision) {
+        state.fold(rules, decision);
+    }
     result
 }
