@@ -2,7 +2,7 @@
 //!
 //! Knows no step in flight, no pause and no record: `plan` is this table minus what is in flight or done.
 
-use crate::events::kinds::session::SessionObject;
+use crate::events::kinds::session::{SessionDoing, SessionObject};
 
 /// Whether an object is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +79,18 @@ pub enum What {
     Remove,
     /// Read whether it is there, when nothing can come any more.
     Read,
+}
+
+impl What {
+    /// The sort of step that does it.
+    #[must_use]
+    pub fn doing(self) -> SessionDoing {
+        match self {
+            Self::Make | Self::Repair => SessionDoing::Make,
+            Self::Remove => SessionDoing::Remove,
+            Self::Read => SessionDoing::Read,
+        }
+    }
 }
 
 /// One thing to do.

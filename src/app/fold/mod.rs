@@ -9,6 +9,7 @@ mod wants;
 
 use super::state::{App, Secret};
 use crate::events::kinds::daemon::IncarnationStarted;
+use crate::events::kinds::pod::SecretSeen;
 use crate::events::kinds::step::Step;
 use crate::events::record::{Event, Record};
 use crate::ids::HostName;
@@ -26,10 +27,7 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         }
         Event::PodSeen(seen) => pods::seen(app, at, seen),
         Event::PodGone(gone) => pods::gone(app, at, gone),
-        Event::SecretSeen(seen) => {
-            let host = app.hosts.entry(seen.host.clone()).or_default();
-            host.secret = Secret::Present { uid: seen.uid.clone(), resource_version: seen.resource_version };
-        }
+        Event::SecretSeen(seen) => secret_seen(app, seen),
         Event::SecretGone(gone) => secret_gone(app, at, &gone.host),
         Event::WantSeen(want) => wants::seen(app, at, want),
         Event::WantConfirmed(_) => wants::confirmed(app, at),
@@ -117,6 +115,11 @@ fn listed(app: &mut App, at: At) {
             }
         }
     }
+}
+
+fn secret_seen(app: &mut App, seen: &SecretSeen) {
+    let host = app.hosts.entry(seen.host.clone()).or_default();
+    host.secret = Secret::Present { uid: seen.uid.clone(), resource_version: seen.resource_version };
 }
 
 fn secret_gone(app: &mut App, at: At, name: &HostName) {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Planner;
 use crate::events::kinds::pod::Scheduling;
-use crate::events::kinds::session::SessionDoing;
+use crate::events::kinds::session::{SessionDoing, SessionObject};
 use crate::events::kinds::verdict::{AlarmCleared, AlarmRaised};
 use crate::events::record::Event;
 use crate::ids::{Seq, Word};
 use crate::session::known::is_for_good;
+use crate::session::table::Move;
 use crate::subject::hindrance::Hindered;
 
 /// Something outside keeps the session from running or from going: quota, a webhook, a right, no node, a step nobody answers.
@@ -20,9 +21,9 @@ const UNCLAIMED: &str = "unclaimed";
 
 impl Planner<'_> {
     /// Decides the difference between the alarms that hold and those that stand.
-    pub(super) fn settle_alarms(&mut self) {
+    pub(super) fn settle_alarms(&mut self, moves: &[Move]) {
         let session = self.session;
-        let holding: BTreeMap<&'static str, Seq> = self.holding().into_iter().collect();
+        let holding: BTreeMap<&'static str, Seq> = self.holding(moves).into_iter().collect();
         for (alarm, cause) in &holding {
             let name = Word::new(alarm);
             if !session.alarms.contains(&name) {
@@ -36,7 +37,7 @@ impl Planner<'_> {
         }
     }
 
-    fn holding(&mut self) -> Vec<(&'static str, Seq)> {
+    fn holding(&mut self, moves: &[Move]) -> Vec<(&'static str, Seq)> {
         let session = self.session;
         let mut alarms = Vec::new();
         if session.asked_us.is_none() && session.has_anything() {
@@ -44,8 +45,12 @@ impl Planner<'_> {
             let seq = pod.or_else(|| session.claim.there().map(|claim| claim.seq));
             alarms.push((UNCLAIMED, seq.unwrap_or(session.moved)));
         }
-        for ((_, doing), hindrance) in &session.hindrances {
-            let needed = *doing != SessionDoing::Make || self.wanted.is_some();
+        // What is not to be done any more hinders nobody.
+        let decided: Vec<_> = self.decisions.iter().filter_map(|draft| act_of(&draft.event)).collect();
+        for (act, hindrance) in &session.hindrances {
+            let due = moves.iter().any(|one| (one.object, one.what.doing()) == *act) || decided.contains(act);
+            let needed = due || session.flights.values().any(|flight| flight.step.act() == *act);
+            let (_, doing) = act;
             let waits = match hindrance.what {
                 Hindered::Refused(refusal) => !is_for_good(refusal) || *doing != SessionDoing::Make,
                 Hindered::Unanswered | Hindered::Unsent => self.wake.over(hindrance.first_us, self.settings.waiting_us),
@@ -75,4 +80,10 @@ impl Planner<'_> {
         }
         alarms
     }
+}
+
+/// What a step that this pass decided is about.
+fn act_of(event: &Event) -> Option<(SessionObject, SessionDoing)> {
+    let Event::SessionStepIssued(issued) = event else { return None };
+    Some(issued.step.act())
 }

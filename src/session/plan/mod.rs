@@ -51,7 +51,7 @@ pub fn plan(session: &Session, settings: &SessionPlanSettings, _rules: Rules, no
     planner.carry_out(&moves);
     planner.take_back();
     planner.force();
-    planner.settle_alarms();
+    planner.settle_alarms(&moves);
     Plan { decisions: planner.decisions, wake_us: planner.wake.at_us }
 }
 
