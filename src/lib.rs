@@ -17,3 +17,4 @@ pub mod proof;
 pub mod run;
 pub mod sim;
 pub mod telemetry;
+pub mod trial;

@@ -1,0 +1,4 @@
+//! Trials: the whole daemon on paused time against the embedded world, with faults drawn from a seed and an oracle that judges.
+//! The same seed gives the same trial, byte for byte.
+
+pub mod history;
