@@ -14,7 +14,7 @@ use super::stage::{NAMESPACE, Stage, TOKEN, WORLD};
 use crate::actors::Ended;
 use crate::clock::{Clock, Entropy};
 use crate::config::Settings;
-use crate::events::log::OpenOptions;
+use crate::events::log::{OpenError, OpenOptions};
 use crate::events::mem_log::{MemDisk, MemLog, Unsynced};
 use crate::gateway::SourceStore;
 use crate::ids::{Seq, Subject};
@@ -129,6 +129,8 @@ impl Lives {
         let opened = Ledger::open(&self.disk, (&clock, entropy.clone()), &options, &line, world, self.noted);
         let (ledger, found) = match opened {
             Ok(opened) => opened,
+            // The disk failed or was full at this very moment: whoever runs the daemon starts it again.
+            Err(OpenError::Io(_) | OpenError::Full(_)) => return self.rest(stage, LOG_AGAIN),
             Err(error) => return self.broken(stage, &format!("the log cannot be opened: {error}")),
         };
         stage.note(Happening::Began { life: self.count, log: found.log, head: found.head });
@@ -245,7 +247,7 @@ impl Lives {
     }
 
     fn rest(&mut self, stage: &Stage, down: Duration) {
-        self.noted = self.noted.max(last_noted(stage));
+        self.noted = stage.history.tally().last;
         self.begins_us = Some(stage.clock.now_us() + i64::try_from(down.as_micros()).unwrap_or(0));
     }
 
@@ -265,19 +267,6 @@ impl Lives {
             });
         }
     }
-}
-
-/// The last record that the history knows as durable.
-fn last_noted(stage: &Stage) -> Seq {
-    let mut last = Seq::NONE;
-    stage.history.each(|moment| {
-        if let Happening::Durable { records, .. } = &moment.what
-            && let Some(record) = records.last()
-        {
-            last = last.max(record.header.seq);
-        }
-    });
-    last
 }
 
 fn settings(plan: &Plan) -> Settings {

@@ -17,7 +17,6 @@ use super::report::Played;
 use super::rest::unrest;
 use super::stage::Stage;
 use crate::ids::hex;
-use crate::sim::api::DAEMON;
 
 /// Everything must be at rest within so long of the last fault: the longest chain of limits is an unseen pod's 60 s, a start's
 /// 300 s in a stage, its tries a minute apart, and a watch that is deaf for 150 s.
@@ -25,7 +24,7 @@ const BOUND: Duration = Duration::from_secs(2_400);
 /// Between two looks whether it is.
 const LOOK: Duration = Duration::from_secs(10);
 /// It must have been so for so long.
-const STEADY: Duration = Duration::from_secs(120);
+const STEADY: Duration = Duration::from_secs(60);
 
 /// What is to be done at a time.
 enum Todo {
@@ -180,7 +179,7 @@ impl Play<'_> {
                 return;
             }
             let wrong = unrest(&self.stage.rest(fates.clone()));
-            let made = self.writes();
+            let made = self.stage.history.tally().writes;
             let is_steady = wrong.is_empty() && made == writes && self.lives.runs();
             writes = made;
             let since_us = *steady_us.get_or_insert(look_us);
@@ -198,20 +197,6 @@ impl Play<'_> {
             }
         }
         self.stage.note(Happening::AtRest(Box::new(self.stage.rest(fates))));
-    }
-
-    /// What the daemon wrote so far, but for its Lease.
-    fn writes(&self) -> usize {
-        let mut writes = 0;
-        self.stage.history.each(|moment| {
-            if let Happening::Requested(entry) = &moment.what
-                && entry.user == DAEMON
-                && !matches!(entry.verb, "get" | "list" | "watch")
-            {
-                writes += 1;
-            }
-        });
-        writes
     }
 
     fn played(&self, begun_us: i64) -> Played {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::fault::Kind;
-use super::history::{Broken, GatewayAsk, Happening, History, Moment};
+use super::history::{Broken, GatewayAsk, Happening, History, Moment, Tally};
 use crate::sim::api::DAEMON;
 
 /// How many of the last moments are told of a trial that failed.
@@ -46,12 +46,8 @@ impl Played {
 
     /// Counts what happened.
     pub(super) fn count(&mut self, history: &History) {
-        history.each(|moment| match &moment.what {
-            Happening::Durable { records, .. } => self.records += records.len() as u64,
-            Happening::Requested(entry) if entry.user == DAEMON && !matches!(entry.verb, "get" | "list" | "watch") => self.writes += 1,
-            Happening::Asked { what: GatewayAsk::Beat(_), .. } => self.beats += 1,
-            _ => {}
-        });
+        let Tally { records, writes, beats, .. } = history.tally();
+        (self.records, self.writes, self.beats) = (records, writes, beats);
         if !self.broken.is_empty() {
             let mut told = Vec::new();
             history.each(|moment| told.extend(tell(moment)));
