@@ -19,7 +19,7 @@ use crate::events::mem_log::{MemDisk, MemLog, Unsynced};
 use crate::gateway::SourceStore;
 use crate::ids::{Seq, Subject};
 use crate::kube::perform::Cluster;
-use crate::run::{Incarnation, Outside, keys};
+use crate::run::{Incarnation, NotBegun, Outside, keys};
 use crate::sim::link::Link;
 use crate::telemetry::Metrics;
 
@@ -140,6 +140,11 @@ impl Lives {
         };
         match Incarnation::begin(&outside, Box::new(ledger)).await {
             Ok(incarnation) => self.life = Some(Life { incarnation, line, clock }),
+            Err(NotBegun::NotRecorded(why)) => {
+                line.cut();
+                stage.note(Happening::Ended { life: self.count, how: End::LogFailed(why) });
+                self.rest(stage, LOG_AGAIN);
+            }
             Err(error) => self.broken(stage, &format!("the daemon does not begin: {error}")),
         }
     }

@@ -41,6 +41,8 @@ struct Play<'a> {
     /// By log time and order.
     agenda: BTreeMap<(i64, u64), Todo>,
     order: u64,
+    /// What the pods of each release that was ever wanted are like, by app and release.
+    characters: BTreeMap<(String, u64), Character>,
 }
 
 enum Woken {
@@ -54,7 +56,7 @@ pub(super) async fn play(seed: u64, plan: &Plan, history: History, dir: &Path) -
     let stage = Stage::new(seed, plan, history);
     let begun_us = stage.clock.now_us();
     let lives = Lives::new(seed, plan, dir, begun_us);
-    let mut play = Play { plan, stage, lives, weather: Weather::new(), agenda: BTreeMap::new(), order: 0 };
+    let mut play = Play { plan, stage, lives, weather: Weather::new(), agenda: BTreeMap::new(), order: 0, characters: BTreeMap::new() };
     play.stage.note(Happening::Phase(Phase::Safety));
     for fault in &plan.faults {
         play.put(begun_us + micros(fault.at), Todo::Begin(Box::new(fault.clone())));
@@ -119,12 +121,15 @@ impl Play<'_> {
         }
     }
 
-    fn act_out(&self, story: &Story) {
+    fn act_out(&mut self, story: &Story) {
         let Some(name) = self.plan.apps.get(story.app) else { return };
-        let gateway = &self.stage.gateway;
+        let gateway = self.stage.gateway.clone();
         let known = gateway.app(name);
         match (&story.deed, known) {
-            (Deed::Deploy(character), _) => self.deploy(name, *character),
+            (Deed::Deploy(character), known) => {
+                let release = known.map_or(0, |app| app.release) + 1;
+                self.deploy(name, release, *character);
+            }
             // What is not there cannot be changed.
             (_, None) => {}
             (Deed::ChangeSecret, Some(_)) => drop(gateway.change_secret(name, None)),
@@ -137,12 +142,18 @@ impl Play<'_> {
         self.stage.onlooker.note_truth();
     }
 
-    fn deploy(&self, name: &str, character: Character) {
-        let release = self.stage.gateway.app(name).map_or(0, |app| app.release) + 1;
+    fn deploy(&mut self, name: &str, release: u64, character: Character) {
+        self.characters.insert((name.to_owned(), release), character);
         let plain = name.split_once('/').map_or(name, |(_, plain)| plain);
         self.stage.scripts.set(&format!("{plain}-r{release}-"), character.script());
         self.stage.gateway.deploy_release(name, release, None);
         self.stage.onlooker.note_truth();
+    }
+
+    /// Whether no node takes the wanted pods: nobody's fault, so that it is tried for ever.
+    fn waits_for_room(&self, name: &str) -> bool {
+        let character = self.stage.gateway.app(name).and_then(|app| self.characters.get(&(name.to_owned(), app.release)));
+        matches!(character, Some(Character::Refused | Character::Unschedulable))
     }
 
     /// The liveness phase.
@@ -157,15 +168,18 @@ impl Play<'_> {
         self.stage.note(Happening::Phase(Phase::Liveness));
         self.lives.hurry(now_us);
         let mut fates = BTreeMap::new();
-        for (name, ending) in self.plan.apps.iter().zip(&self.plan.endings) {
+        let plan = self.plan;
+        for (name, ending) in plan.apps.iter().zip(&plan.endings) {
+            // A release that nobody ever saw: what was live under its name before would be live at once.
+            let fresh = self.characters.keys().filter(|(app, _)| app == name).map(|(_, release)| *release).max().unwrap_or(0) + 1;
             let fate = match ending {
-                Ending::Left => Fate::Left,
-                Ending::Healthy => {
-                    self.deploy(name, Character::Healthy);
+                Ending::Left if !self.waits_for_room(name) => Fate::Left,
+                Ending::Left | Ending::Healthy => {
+                    self.deploy(name, fresh, Character::Healthy);
                     Fate::Healthy
                 }
                 Ending::Fails(character) => {
-                    self.deploy(name, *character);
+                    self.deploy(name, fresh, *character);
                     Fate::Fails
                 }
             };
