@@ -2,3 +2,4 @@
 //! The same seed gives the same trial, byte for byte.
 
 pub mod history;
+pub mod oracle;
