@@ -24,10 +24,10 @@ pub(super) fn judge(view: &View, log: &Log, entry: &Entry) -> Vec<Found> {
         let host = entry.name.strip_suffix("-env").filter(|_| entry.resource == "secrets").unwrap_or(&entry.name);
         let is_live = may_be_live(view, host);
         let is_stop =
-            entry.verb == "delete" && (entry.resource == "secrets" || view.pod_named(host).is_some_and(|pod| pod.shown_end.is_none()));
+            entry.verb == "delete" && (entry.resource == "secrets" || view.pod_named(host).is_some_and(|pod| pod.runs() && pod.shown_end.is_none()));
         // Forced away: a live host on a lost node is brought back without an answer.
         let is_forced = entry.grace_s == Some(0) && view.pod_named(host).is_some_and(|pod| pod.deleting_us.is_some());
-        if !is_live || (is_stop && !is_forced && !is_given_up(view, host)) {
+        if !is_live || (is_stop && !is_forced) {
             found.push((4, format!("{what} was sent in life {} before its first good answer", life.number)));
         }
     }
@@ -40,10 +40,4 @@ pub(super) fn may_be_live(view: &View, host: &str) -> bool {
     view.answers.iter().rev().any(|answer| {
         answer.live.values().any(|live| live == host) || answer.apps.values().any(|want| want.host == host && want.registered)
     })
-}
-
-/// Whether the host's pod hangs in a stage for as long as that may last: it is brought again.
-fn is_given_up(view: &View, host: &str) -> bool {
-    let shortest_us = view.promises.stages_us.iter().map(|(_, limit_us)| *limit_us).min().unwrap_or(0);
-    view.pod_named(host).is_some_and(|pod| pod.shown_running_us.is_none() && view.now_us - pod.created_us >= shortest_us)
 }

@@ -109,6 +109,18 @@ impl Pod {
         self.object.as_ref().and_then(|object| object["spec"]["nodeName"].as_str()).unwrap_or_default()
     }
 
+    /// Whether its status says that no node takes it.
+    pub(super) fn is_unschedulable(&self) -> bool {
+        let conditions = self.object.as_ref().and_then(|object| object["status"]["conditions"].as_array());
+        conditions.into_iter().flatten().any(|one| one["type"] == "PodScheduled" && one["status"] == "False")
+    }
+
+    /// Whether its node refused it: it ended without any container having begun.
+    pub(super) fn is_refused(&self) -> bool {
+        let ended = self.shown_end.is_some_and(|(end, _)| end == Shown::Outside);
+        ended && self.object.as_ref().is_some_and(|object| object["status"]["containerStatuses"].is_null())
+    }
+
     /// When its app's process ended by itself, if that cannot be excluded.
     pub(super) fn own_exit_us(&self) -> Option<i64> {
         let own = self.shown_end.is_some_and(|(end, _)| end == Shown::OwnExit);

@@ -9,6 +9,8 @@ use super::Found;
 use super::exits::may_have_counted;
 use super::pods::is_ours;
 use super::view::View;
+use super::waits::waits_for_a_node;
+use crate::sim::api::DAEMON;
 use crate::trial::history::{AppTruth, Fate, Rest};
 
 pub(super) fn judge(view: &View, rest: &Rest) -> Vec<Found> {
@@ -20,7 +22,7 @@ pub(super) fn judge(view: &View, rest: &Rest) -> Vec<Found> {
         for host in &hosts {
             found.extend(stands(view, rest, app, truth, host));
         }
-        found.extend(decided(rest, app, truth, fate));
+        found.extend(decided(view, rest, app, truth, fate));
         kept.extend(hosts);
     }
     found.extend(left_over(view, rest, &kept));
@@ -31,18 +33,31 @@ pub(super) fn judge(view: &View, rest: &Rest) -> Vec<Found> {
 fn hosts_of(view: &View, truth: &AppTruth) -> Vec<String> {
     let wanted = (!truth.failed).then(|| truth.host.clone());
     let former = truth.live_host.clone().filter(|live| *live != truth.host);
-    // The sixth exit drops a former host.
-    let former = former.filter(|live| may_have_counted(view, live) <= view.promises.crash_limit);
+    // The sixth exit drops a former host; one that was stopped, because the app was withdrawn, does not come back.
+    let former = former.filter(|live| may_have_counted(view, live) <= view.promises.crash_limit && !was_stopped(view, live));
     wanted.into_iter().chain(former).collect()
+}
+
+/// Whether the daemon removed the host's last pod while it ran or came up; whether it might is judged when it does.
+fn was_stopped(view: &View, host: &str) -> bool {
+    let last = view.pods_of(host).max_by_key(|pod| pod.created_us);
+    last.is_some_and(|pod| pod.gone_us.is_some() && pod.deleted_by.as_deref() == Some(DAEMON) && !pod.ended_unasked)
 }
 
 /// A host that is to be there: one pod of ours, that is not going, that runs, with its Secret.
 fn stands(view: &View, rest: &Rest, app: &str, truth: &AppTruth, host: &str) -> Vec<Found> {
     let what = if host == truth.host { "the wanted host" } else { "the former live host" };
     let Some(pod) = rest.pods.iter().find(|pod| is_named(pod, host)) else {
+        // Between two tries.
+        if waits_for_a_node(view, host) {
+            return Vec::new();
+        }
         return vec![(11, format!("{host}, {what} of {app}, has no pod at rest"))];
     };
     let mut found = Vec::new();
+    if waits_for_a_node(view, host) {
+        return found;
+    }
     if !is_ours(pod, &view.promises) {
         found.push((11, format!("{host}, {what} of {app}, is another's pod at rest")));
     }
@@ -52,24 +67,27 @@ fn stands(view: &View, rest: &Rest, app: &str, truth: &AppTruth, host: &str) -> 
         found.push((11, format!("{host}, {what} of {app}, does not run at rest")));
     }
     let secret = format!("{host}-env");
-    if !rest.secrets.iter().any(|secrets| is_named(secrets, &secret)) {
+    // One that somebody else took is put again when the host is brought again.
+    if !rest.secrets.iter().any(|secrets| is_named(secrets, &secret)) && !view.robbed.contains(&secret) {
         found.push((11, format!("{host}, {what} of {app}, has no Secret at rest")));
     }
     found
 }
 
 /// The gateway knows what became of the wanted host, and it is what became of it.
-fn decided(rest: &Rest, app: &str, truth: &AppTruth, fate: Option<Fate>) -> Vec<Found> {
+fn decided(view: &View, rest: &Rest, app: &str, truth: &AppTruth, fate: Option<Fate>) -> Vec<Found> {
     let live = truth.live_host.as_deref() == Some(&truth.host);
     let runs = rest.running.iter().any(|(host, _)| *host == truth.host);
     let host = &truth.host;
     match fate {
         // A failure that was true when it was told stays until it is taken back.
-        Some(_) if truth.failed => Vec::new(),
-        Some(Fate::Healthy) if !live && runs => vec![(12, format!("{host} of {app} runs at rest, and nobody told that it is live"))],
-        Some(Fate::Healthy) if !live => vec![(11, format!("{host} of {app} is not live at rest"))],
+        Some(_) if truth.failed || waits_for_a_node(view, host) => Vec::new(),
+        Some(Fate::Healthy | Fate::Left) if !live && runs => {
+            vec![(12, format!("{host} of {app} runs at rest, and nobody told that it is live"))]
+        }
+        Some(Fate::Healthy | Fate::Left) if !live => vec![(11, format!("{host} of {app} is neither live nor failed at rest"))],
         Some(Fate::Fails) if !live => vec![(12, format!("{host} of {app} cannot run, and nobody told that it failed"))],
-        Some(Fate::Healthy | Fate::Fails) | None => Vec::new(),
+        Some(Fate::Healthy | Fate::Fails | Fate::Left) | None => Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The world as the history has told it so far: pods with who did what to them, answers as the daemon got them, its lives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Promises;
 use super::pods::Pod;
@@ -72,6 +72,10 @@ pub(super) struct View {
     pub(super) pending: Vec<Stored>,
     /// When the trial last did anything, or stopped doing it.
     pub(super) disturbed_us: i64,
+    /// The wall clock was stepped: a life that begins after that may have slept for hours, for all it knows.
+    pub(super) clock_stepped: bool,
+    /// Secrets that somebody else removed last.
+    pub(super) robbed: BTreeSet<String>,
 }
 
 /// Whether the daemon asked for a change of anything; whether it got it is another matter.
@@ -99,6 +103,8 @@ impl View {
             absent: BTreeMap::new(),
             pending: Vec::new(),
             disturbed_us: 0,
+            clock_stepped: false,
+            robbed: BTreeSet::new(),
         }
     }
 
@@ -106,7 +112,11 @@ impl View {
     pub(super) fn take(&mut self, moment: &Moment) {
         self.now_us = moment.time_us;
         match &moment.what {
-            Happening::Phase(_) | Happening::Fault { .. } => self.disturbed_us = moment.time_us,
+            Happening::Phase(_) => self.disturbed_us = moment.time_us,
+            Happening::Fault { kind, .. } => {
+                self.disturbed_us = moment.time_us;
+                self.clock_stepped |= *kind == "clock";
+            }
             Happening::Began { life, .. } => {
                 self.disturbed_us = moment.time_us;
                 let began_us = moment.time_us;
@@ -158,6 +168,11 @@ impl View {
         if stored.namespace == self.promises.namespace && stored.resource == "pods" {
             self.pod(stored);
         }
+        if stored.resource == "secrets" && stored.after.is_none() {
+            self.robbed.insert(stored.name.clone());
+        } else if stored.resource == "secrets" {
+            self.robbed.remove(&stored.name);
+        }
         self.pending.push(stored.clone());
     }
 
@@ -196,6 +211,9 @@ impl View {
                 life.last_list_us = Some(now_us);
             }
         }
+        if entry.user == DAEMON && entry.resource == "secrets" && entry.verb == "delete" && entry.changed() {
+            self.robbed.remove(&entry.name);
+        }
         if entry.resource != "pods" || !entry.changed() {
             return;
         }
@@ -218,16 +236,18 @@ impl View {
 
     fn answered(&mut self, apps: &BTreeMap<String, WantTold>) {
         let mut live = self.answers.last().map(|last| last.live.clone()).unwrap_or_default();
-        for (app, want) in apps {
-            if let Some(host) = want.live_host.as_ref().filter(|host| !host.is_empty()) {
-                live.insert(app.clone(), host.clone());
-            }
-            self.absent.insert(app.clone(), Absent::default());
-        }
         let (after, after_mass) = self.promises.withdraw_after;
         let is_withdrawn = |absent: &Absent| absent.before_mass >= after || absent.in_row >= after_mass;
+        for (app, want) in apps {
+            let begins_anew = self.absent.insert(app.clone(), Absent::default()).is_some_and(|absent| is_withdrawn(&absent));
+            if let Some(host) = want.live_host.as_ref().filter(|host| !host.is_empty()) {
+                live.insert(app.clone(), host.clone());
+            } else if begins_anew {
+                live.remove(app);
+            }
+        }
         let known = self.absent.values().filter(|absent| !is_withdrawn(absent)).count();
-        let missed = self.absent.keys().filter(|app| !apps.contains_key(*app)).count();
+        let missed = self.absent.iter().filter(|(app, absent)| !apps.contains_key(*app) && !is_withdrawn(absent)).count();
         let mass = apps.is_empty() || (known > 3 && missed * 2 > known);
         for (_, absent) in self.absent.iter_mut().filter(|(app, _)| !apps.contains_key(*app)) {
             absent.any_mass |= mass;
@@ -235,7 +255,6 @@ impl View {
             absent.before_mass += u32::from(!absent.any_mass);
         }
         let withdrawn: Vec<String> = self.absent.iter().filter(|(_, absent)| is_withdrawn(absent)).map(|(app, _)| app.clone()).collect();
-        // What is withdrawn has no live host any more, when it is wanted again.
         let life = self.lives.last().map_or(0, |life| life.number);
         self.answers.push(Answer { time_us: self.now_us, life, apps: apps.clone(), live, withdrawn });
     }
