@@ -9,7 +9,8 @@ use crate::trial::points::{At, Point, crash_points};
 /// # Errors
 /// When a trial cannot be run, or stdout takes no more.
 pub(super) fn table() -> Result<bool, CliError> {
-    let points = crash_points("").map_err(|error| CliError::refused("a trial cannot be run", "free some memory or files").because(error))?;
+    let points =
+        crash_points("").map_err(|error| CliError::refused("a trial cannot be run", "free some memory or files").because(error))?;
     let mut text = String::new();
     let mut scenario = "";
     for point in &points {

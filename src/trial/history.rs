@@ -14,6 +14,8 @@ use crate::events::record::Record;
 use crate::ids::{LogId, Seq};
 use crate::sim::api::{Entry, Object};
 
+pub use crate::sim::api::Stored;
+
 /// One thing that happened.
 #[derive(Debug, Clone)]
 pub struct Moment {
@@ -139,23 +141,6 @@ pub enum End {
     PartFailed(String),
 }
 
-/// A change of one object.
-#[derive(Debug, Clone)]
-pub struct Stored {
-    /// The kind's plural, for example `pods`.
-    pub resource: &'static str,
-    /// Empty for cluster-wide kinds.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-    /// The revision of the change: the object's new resourceVersion.
-    pub revision: u64,
-    /// As it was; `None`: it was created.
-    pub before: Option<Arc<Object>>,
-    /// As it is; `None`: it was removed.
-    pub after: Option<Arc<Object>>,
-}
-
 /// What the gateway knows of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppTruth {
@@ -234,6 +219,8 @@ pub enum Fate {
     Healthy,
     /// It cannot come up: it must be reported failed, and what served before must serve.
     Fails,
+    /// It was left as the faults left it: live, or reported failed, and the cluster accordingly.
+    Left,
 }
 
 /// An invariant of DESIGN.md that does not hold.

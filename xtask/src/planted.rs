@@ -100,16 +100,18 @@ fn plant(name: &str, patch: &Patch) -> Result<Planted, String> {
         return Err(format!("{name}: the sources cannot be built with it:\n{told}"));
     }
     let wharf = build.join("debug/wharf");
-    let (held, told) = tools::output(&wharf, &["sim", "--seeds", &SEEDS.to_string(), "--until-broken"], &[])?;
+    let (held, told) = tools::output(&wharf, &["sim", "--seed", "1", "--seeds", &SEEDS.to_string(), "--whole"], &[])?;
     let found = if held { None } else { Some(found(&told).ok_or_else(|| format!("{name}: the simulation failed otherwise:\n{told}"))?) };
     Ok(Planted { name: name.to_owned(), about: patch.about.clone(), found, took_s: begun.elapsed().as_secs() })
 }
 
-/// The first finding in what the simulation printed: `broken: seed 17, invariant 5: why`.
+/// The first finding in what the simulation printed: `seed 17 fails:`, and then `invariant 5 at moment 99: why`.
 fn found(told: &str) -> Option<Found> {
-    let line = told.lines().find_map(|line| line.trim().strip_prefix("broken: seed "))?;
-    let (seed, rest) = line.split_once(", invariant ")?;
-    let (invariant, why) = rest.split_once(": ")?;
+    let (_, rest) = told.split_once("\nseed ")?;
+    let (seed, rest) = rest.split_once(" fails:\n")?;
+    let line = rest.lines().next()?.trim().strip_prefix("invariant ")?;
+    let (invariant, rest) = line.split_once(" at moment ")?;
+    let (_, why) = rest.split_once(": ")?;
     Some(Found { seed: seed.to_owned(), invariant: invariant.to_owned(), why: why.to_owned() })
 }
 
@@ -189,10 +191,11 @@ mod tests {
 
     #[test]
     fn a_finding_is_read_from_what_the_simulation_prints() {
-        let told = "seed 1 holds\nbroken: seed 2, invariant 5: delete pods a-r1: without a uid\n  12.0 a line\n";
+        let told =
+            "seed 1\n2 seeds in 1.0 s\n\nseed 2 fails:\n  invariant 5 at moment 99: delete pods a-r1: without a uid\n  12.0 a line\n";
         let found = found(told).expect("a finding");
         assert_eq!((found.seed.as_str(), found.invariant.as_str()), ("2", "5"));
         assert_eq!(found.why, "delete pods a-r1: without a uid");
-        assert!(super::found("seed 1 holds\n").is_none());
+        assert!(super::found("seed 1\n1 seeds in 1.0 s\n").is_none());
     }
 }

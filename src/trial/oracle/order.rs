@@ -23,8 +23,8 @@ pub(super) fn judge(view: &View, log: &Log, entry: &Entry) -> Vec<Found> {
     if !answered && entry.resource != "networkpolicies" {
         let host = entry.name.strip_suffix("-env").filter(|_| entry.resource == "secrets").unwrap_or(&entry.name);
         let is_live = may_be_live(view, host);
-        let is_stop =
-            entry.verb == "delete" && (entry.resource == "secrets" || view.pod_named(host).is_some_and(|pod| pod.runs() && pod.shown_end.is_none()));
+        let is_stop = entry.verb == "delete"
+            && (entry.resource == "secrets" || view.pod_named(host).is_some_and(|pod| pod.runs() && pod.shown_end.is_none()));
         // Forced away: a live host on a lost node is brought back without an answer.
         let is_forced = entry.grace_s == Some(0) && view.pod_named(host).is_some_and(|pod| pod.deleting_us.is_some());
         if !is_live || (is_stop && !is_forced) {

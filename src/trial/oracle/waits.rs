@@ -30,7 +30,11 @@ impl Waits {
         for (app, (truth, since_us)) in &view.truth {
             let since_us = (*since_us).max(view.disturbed_us);
             let decided = truth.failed || truth.live_host.as_deref() == Some(&truth.host);
-            if !decided && !waits_for_a_node(view, &truth.host) && moment.time_us - since_us > limit_us && self.told.insert(truth.host.clone()) {
+            if !decided
+                && !waits_for_a_node(view, &truth.host)
+                && moment.time_us - since_us > limit_us
+                && self.told.insert(truth.host.clone())
+            {
                 let is = match view.pod_named(&truth.host) {
                     None => "has no pod",
                     Some(pod) if pod.deleting_us.is_some() => "has a pod that is being deleted",
