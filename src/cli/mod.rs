@@ -11,6 +11,7 @@ pub mod error;
 pub mod log;
 pub mod output;
 pub mod plan;
+mod points;
 pub mod probe;
 pub mod remote;
 pub mod restore;

@@ -35,6 +35,9 @@ pub struct Args {
     /// Play the other seeds too when one fails, and say of each what is broken
     #[arg(long)]
     go_on: bool,
+    /// Instead of seeds: kill the daemon at every write and every append of what it does, and print each with what came of it
+    #[arg(long, conflicts_with_all = ["seed", "seeds", "faults", "apps", "print_digest", "whole"])]
+    crash_points: bool,
 }
 
 /// Runs the command.
@@ -42,6 +45,9 @@ pub struct Args {
 /// # Errors
 /// When a fault is not known, or nothing can be run.
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
+    if args.crash_points {
+        return Ok(if super::points::table()? { ExitCode::SUCCESS } else { ExitCode::from(1) });
+    }
     let first = args.seed.unwrap_or_else(|| u64::from(u32::from_le_bytes(Entropy::os().bytes())));
     output::print(&format!("seed {first}\n"))?;
     let (kinds, only) = faults(args.faults.as_deref().unwrap_or_default())?;

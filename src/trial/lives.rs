@@ -263,6 +263,14 @@ impl Lives {
         }
     }
 
+    /// What is wrong with the log as a whole.
+    pub(super) fn judge_log(&self) -> Vec<(u8, String)> {
+        match MemLog::open_for_reading(&self.disk) {
+            Ok(reader) => super::oracle::replay::judge(&*reader),
+            Err(error) => vec![(1, format!("the log cannot be opened: {error}"))],
+        }
+    }
+
     /// Goes through the log's blocks as stored.
     pub(super) fn blocks(&self, visit: &mut dyn FnMut(&[u8])) {
         if let Ok(reader) = MemLog::open_for_reading(&self.disk) {
@@ -274,7 +282,8 @@ impl Lives {
     }
 }
 
-fn settings(plan: &Plan) -> Settings {
+/// The daemon's settings in a trial.
+pub(super) fn settings(plan: &Plan) -> Settings {
     // The folder has another name each time, and the settings are told in the log.
     let mut settings = Settings { world: WORLD.to_owned(), ..Settings::default() };
     settings.kubernetes.namespace = NAMESPACE.to_owned();

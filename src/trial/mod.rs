@@ -9,8 +9,10 @@ pub mod history;
 mod ledger;
 mod line;
 mod lives;
+pub mod oracle;
 mod plan;
 mod play;
+pub mod points;
 mod report;
 mod rest;
 mod shrink;
@@ -27,16 +29,8 @@ pub use plan::Options;
 pub use report::{Played, tell};
 pub use shrink::shrink;
 
-use history::{Broken, History, Moment, Oracle};
-
-/// Judges nothing: what the trial itself notices is enough to see that it repeats.
-struct Blind;
-
-impl Oracle for Blind {
-    fn see(&mut self, _moment: &Moment) -> Vec<Broken> {
-        Vec::new()
-    }
-}
+use history::History;
+use oracle::{Judge, Promises};
 
 /// Runs a trial on this thread, to its end.
 ///
@@ -51,11 +45,15 @@ pub fn run(options: &Options) -> std::io::Result<Played> {
 /// # Errors
 /// As [`run`].
 pub fn run_and_keep(options: &Options) -> std::io::Result<(Played, History)> {
-    let plan = plan::Plan::draw(options);
-    let history = History::new(Box::new(Blind));
+    play_plan(options.seed, &plan::Plan::draw(options))
+}
+
+/// Plays a plan under the eyes of the judge.
+fn play_plan(seed: u64, plan: &plan::Plan) -> std::io::Result<(Played, History)> {
+    let history = History::new(Box::new(Judge::new(Promises::of(&lives::settings(plan)))));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     let folder = Folder::new()?;
-    let played = runtime.block_on(play::play(options.seed, &plan, history.clone(), &folder.0));
+    let played = runtime.block_on(play::play(seed, plan, history.clone(), &folder.0));
     Ok((played, history))
 }
 

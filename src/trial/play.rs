@@ -203,10 +203,10 @@ impl Play<'_> {
                 break;
             }
             if look_us >= end_us {
-                for why in wrong {
-                    self.stage.history.break_now(11, format!("not at rest after {} s: {why}", BOUND.as_secs()));
-                }
-                self.stage.history.break_now(11, format!("not at rest after {} s", BOUND.as_secs()));
+                self.stage.note(Happening::AtRest(Box::new(self.stage.rest(fates))));
+                // What the oracle says of it comes first.
+                let wrong = if wrong.is_empty() { "the daemon goes on writing".to_owned() } else { wrong.join("; ") };
+                self.stage.history.break_now(11, format!("not at rest after {} s: {wrong}", BOUND.as_secs()));
                 return;
             }
         }
@@ -214,6 +214,9 @@ impl Play<'_> {
     }
 
     fn played(&self, begun_us: i64) -> Played {
+        for (invariant, why) in self.lives.judge_log() {
+            self.stage.history.break_now(invariant, why);
+        }
         let mut hash = Sha256::new();
         let mut bytes = 0_u64;
         self.lives.blocks(&mut |block| {

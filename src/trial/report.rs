@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::fault::Kind;
 use super::history::{Broken, GatewayAsk, Happening, History, Moment, Tally};
+use super::oracle::words::before;
 use crate::sim::api::DAEMON;
 
 /// How many of the last moments are told of a trial that failed.
@@ -48,10 +49,8 @@ impl Played {
     pub(super) fn count(&mut self, history: &History) {
         let Tally { records, writes, beats, .. } = history.tally();
         (self.records, self.writes, self.beats) = (records, writes, beats);
-        if !self.broken.is_empty() {
-            let mut told = Vec::new();
-            history.each(|moment| told.extend(tell(moment)));
-            self.last = told.split_off(told.len().saturating_sub(LAST));
+        if let Some(broken) = self.broken.first() {
+            self.last = before(history, broken, LAST);
         }
     }
 }
