@@ -19,7 +19,7 @@ use crate::events::mem_log::{MemDisk, MemLog, Unsynced};
 use crate::gateway::SourceStore;
 use crate::ids::{Seq, Subject};
 use crate::kube::perform::Cluster;
-use crate::run::{Incarnation, Outside, keys};
+use crate::run::{Incarnation, NotBegun, Outside, keys};
 use crate::sim::link::Link;
 use crate::telemetry::Metrics;
 
@@ -139,7 +139,13 @@ impl Lives {
             Err(error) => return self.broken(stage, &format!("the data folder cannot be used: {error}")),
         };
         match Incarnation::begin(&outside, Box::new(ledger)).await {
-            Ok(incarnation) => self.life = Some(Life { incarnation, line, clock }),
+            Ok(incarnation) => self.life = Some(Life { incarnation, line: Arc::clone(&line), clock }),
+            // The disk failed at the first append.
+            Err(NotBegun::NotRecorded(why)) => {
+                line.cut();
+                stage.note(Happening::Ended { life: self.count, how: End::LogFailed(why) });
+                self.rest(stage, LOG_AGAIN);
+            }
             Err(error) => self.broken(stage, &format!("the daemon does not begin: {error}")),
         }
     }

@@ -42,6 +42,8 @@ struct Play<'a> {
     /// By log time and order.
     agenda: BTreeMap<(i64, u64), Todo>,
     order: u64,
+    /// The last release of each app, also of one that was withdrawn meanwhile: a gateway never gives a host's name twice.
+    released: BTreeMap<String, u64>,
 }
 
 enum Woken {
@@ -55,7 +57,7 @@ pub(super) async fn play(seed: u64, plan: &Plan, history: History, dir: &Path) -
     let stage = Stage::new(seed, plan, history);
     let begun_us = stage.clock.now_us();
     let lives = Lives::new(seed, plan, dir, begun_us);
-    let mut play = Play { plan, stage, lives, weather: Weather::new(), agenda: BTreeMap::new(), order: 0 };
+    let mut play = Play { plan, stage, lives, weather: Weather::new(), agenda: BTreeMap::new(), order: 0, released: BTreeMap::new() };
     play.stage.note(Happening::Phase(Phase::Safety));
     for fault in &plan.faults {
         play.put(begun_us + micros(fault.at), Todo::Begin(Box::new(fault.clone())));
@@ -120,7 +122,7 @@ impl Play<'_> {
         }
     }
 
-    fn act_out(&self, story: &Story) {
+    fn act_out(&mut self, story: &Story) {
         let Some(name) = self.plan.apps.get(story.app) else { return };
         let gateway = &self.stage.gateway;
         let known = gateway.app(name);
@@ -138,8 +140,10 @@ impl Play<'_> {
         self.stage.onlooker.note_truth();
     }
 
-    fn deploy(&self, name: &str, character: Character) {
-        let release = self.stage.gateway.app(name).map_or(0, |app| app.release) + 1;
+    fn deploy(&mut self, name: &str, character: Character) {
+        let last = self.released.entry(name.to_owned()).or_default();
+        *last += 1;
+        let release = *last;
         let plain = name.split_once('/').map_or(name, |(_, plain)| plain);
         self.stage.scripts.set(&format!("{plain}-r{release}-"), character.script());
         self.stage.gateway.deploy_release(name, release, None);
