@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::error::CliError;
 use super::output;
 use crate::clock::{self, Entropy};
-use crate::trial::{Kind, Options, Played, run as play, shrink};
+use crate::trial::{Kind, Options, Played, run as play, run_and_keep, shrink, tell};
 
 /// Run the daemon in a simulated world with faults, from a seed
 #[derive(Debug, clap::Args)]
@@ -32,8 +32,11 @@ pub struct Args {
     /// Show a failing seed as it is, with all that happened
     #[arg(long)]
     whole: bool,
+    /// Play the other seeds too when one fails, and say of each what is broken
+    #[arg(long)]
+    go_on: bool,
     /// Instead of seeds: kill the daemon at every write and every append of what it does, and print each with what came of it
-    #[arg(long, conflicts_with_all = ["seed", "seeds", "faults", "apps", "print_digest", "whole"])]
+    #[arg(long, conflicts_with_all = ["seed", "seeds", "faults", "apps", "print_digest", "whole", "go_on"])]
     crash_points: bool,
 }
 
@@ -51,12 +54,13 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let apps = args.apps.as_ref().map(|apps| apps.iter().copied().collect());
     let options = |seed| Options { seed, kinds: kinds.clone(), only: only.clone(), apps: Option::clone(&apps) };
     let begun = clock::now();
-    let (sum, failed) = play_all(first, args.seeds, args.print_digest, &options)?;
+    let (sum, failed) = play_all(first, args, &options)?;
     output::print(&sum.text(begun.elapsed()))?;
     match failed {
         None => Ok(ExitCode::SUCCESS),
         Some((options, played)) => {
-            let (options, played) = if args.whole { (options, played) } else { shrink(options, played) };
+            let as_it_is = args.whole || args.go_on;
+            let (options, played) = if as_it_is { (options, played) } else { shrink(options, played) };
             output::print(&told(&options, &played, args.whole))?;
             Ok(ExitCode::from(1))
         }
@@ -142,7 +146,8 @@ impl Sum {
 type Failed = Option<(Options, Played)>;
 
 /// Plays the seeds on every core; stops at the first that fails, by number as far as they run.
-fn play_all(first: u64, seeds: u64, digests: bool, options: &(dyn Fn(u64) -> Options + Sync)) -> Result<(Sum, Failed), CliError> {
+fn play_all(first: u64, args: &Args, options: &(dyn Fn(u64) -> Options + Sync)) -> Result<(Sum, Failed), CliError> {
+    let seeds = args.seeds;
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let done = Mutex::new((Sum::default(), None::<(Options, Played)>, None::<std::io::Error>));
     let work = || {
@@ -152,17 +157,21 @@ fn play_all(first: u64, seeds: u64, digests: bool, options: &(dyn Fn(u64) -> Opt
                 return;
             }
             let options = options(first.wrapping_add(at));
-            let played = play(&options);
+            let played = if args.whole { play_whole(&options) } else { play(&options) };
             let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match played {
                 Ok(played) => {
-                    if digests {
+                    if args.print_digest {
                         // Where nobody reads it is no failure of the trial.
                         let _ = output::print(&format!("{} {}\n", options.seed, played.digest));
                     }
                     done.0.add(&played);
                     if !played.holds() {
-                        stop.store(true, Ordering::Relaxed);
+                        stop.store(!args.go_on, Ordering::Relaxed);
+                        if args.go_on {
+                            let first = played.broken.first().map(|broken| format!("invariant {}: {}", broken.invariant, broken.why));
+                            let _ = output::print(&format!("seed {} fails: {}\n", options.seed, first.unwrap_or_default()));
+                        }
                         if done.1.as_ref().is_none_or(|(failed, _)| failed.seed > options.seed) {
                             done.1 = Some((options, played));
                         }
@@ -185,6 +194,14 @@ fn play_all(first: u64, seeds: u64, digests: bool, options: &(dyn Fn(u64) -> Opt
         Some(error) => Err(CliError::refused("a trial cannot be run", "free some memory or files").because(error)),
         None => Ok((sum, failed)),
     }
+}
+
+/// Plays it and keeps all that happened, in words.
+fn play_whole(options: &Options) -> std::io::Result<Played> {
+    let (mut played, history) = run_and_keep(options)?;
+    played.last.clear();
+    history.each(|moment| played.last.extend(tell(moment)));
+    Ok(played)
 }
 
 fn told(options: &Options, played: &Played, whole: bool) -> String {

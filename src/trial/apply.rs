@@ -11,7 +11,7 @@ use super::lives::Lives;
 use super::plan::Plan;
 use super::stage::{NAMESPACE, Stage};
 use crate::sim::gateway::{Endpoint, Fault as GatewayFault};
-use crate::sim::node::{Loss, PodFacts, Pull, Register, Schedule};
+use crate::sim::node::{Loss, Register};
 
 /// What has to be made good again.
 #[derive(Debug, Clone)]
@@ -226,14 +226,6 @@ impl Weather {
             }
             Undo::Burn => lives.burn(),
         }
-    }
-
-    /// Whether no node takes the app's wanted release, by its script.
-    pub(super) fn waits(&self, stage: &Stage, app: &str) -> bool {
-        let Some(known) = stage.gateway.app(app) else { return false };
-        let facts = PodFacts { name: known.host, ..PodFacts::default() };
-        let script = (stage.scripts.chooser())(&facts);
-        matches!(script.schedule, Schedule::Never(_)) || matches!(script.pull, Pull::Refused(..))
     }
 
     /// Makes everything good that is not yet.

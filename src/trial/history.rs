@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::events::record::Record;
 use crate::ids::{LogId, Seq};
-use crate::sim::api::{Entry, Object};
+use crate::sim::api::{DAEMON, Entry, Object};
 
 pub use crate::sim::api::Stored;
 
@@ -247,6 +247,47 @@ pub trait Oracle: Send {
     fn see(&mut self, moment: &Moment) -> Vec<Broken>;
 }
 
+/// What there was so far, in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Records that became durable.
+    pub records: u64,
+    /// The last of them.
+    pub last: Seq,
+    /// Requests of the daemon that write.
+    pub writes: u64,
+    /// Heartbeats that reached the gateway.
+    pub beats: u64,
+}
+
+impl Tally {
+    fn count(&mut self, moment: &Moment) {
+        match &moment.what {
+            Happening::Durable { records, .. } => {
+                self.records += records.len() as u64;
+                self.last = records.iter().map(|record| record.header.seq).fold(self.last, Seq::max);
+            }
+            Happening::Requested(entry) => self.writes += u64::from(is_write(entry)),
+            Happening::Asked { what: GatewayAsk::Beat(_), .. } => self.beats += 1,
+            Happening::Phase(_)
+            | Happening::Began { .. }
+            | Happening::Ended { .. }
+            | Happening::Stored(_)
+            | Happening::Running { .. }
+            | Happening::Exited { .. }
+            | Happening::Wanted(_)
+            | Happening::Asked { .. }
+            | Happening::Answered { .. }
+            | Happening::Fault { .. }
+            | Happening::AtRest(_) => {}
+        }
+    }
+}
+
+fn is_write(entry: &Entry) -> bool {
+    entry.user == DAEMON && !matches!(entry.verb, "get" | "list" | "watch")
+}
+
 /// The history of one trial; cheap to clone, all clones are one.
 #[derive(Clone)]
 pub struct History(Arc<Shared>);
@@ -259,6 +300,7 @@ struct Shared {
 
 struct Inner {
     moments: Vec<Moment>,
+    tally: Tally,
     oracle: Box<dyn Oracle>,
     broken: Vec<Broken>,
 }
@@ -267,7 +309,7 @@ impl History {
     /// Of a trial that this oracle judges.
     #[must_use]
     pub fn new(oracle: Box<dyn Oracle>) -> Self {
-        let inner = Inner { moments: Vec::new(), oracle, broken: Vec::new() };
+        let inner = Inner { moments: Vec::new(), tally: Tally::default(), oracle, broken: Vec::new() };
         Self(Arc::new(Shared { inner: Mutex::new(inner), broken: Notify::new() }))
     }
 
@@ -280,6 +322,7 @@ impl History {
         let mut inner = self.inner();
         let moment = Moment { number: inner.moments.len(), time_us, what };
         let broken = inner.oracle.see(&moment);
+        inner.tally.count(&moment);
         inner.moments.push(moment);
         if !broken.is_empty() {
             inner.broken.extend(broken);
@@ -296,6 +339,12 @@ impl History {
     /// Goes through all moments, in order.
     pub fn each(&self, mut visit: impl FnMut(&Moment)) {
         self.inner().moments.iter().for_each(&mut visit);
+    }
+
+    /// What there was so far, in numbers.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.inner().tally
     }
 
     /// What does not hold so far.

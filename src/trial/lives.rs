@@ -129,7 +129,7 @@ impl Lives {
         let opened = Ledger::open(&self.disk, (&clock, entropy.clone()), &options, &line, world, self.noted);
         let (ledger, found) = match opened {
             Ok(opened) => opened,
-            // The disk failed meanwhile, or a crash left it so: the daemon opens it again (run/serve.rs).
+            // The disk failed or was full at this very moment: whoever runs the daemon starts it again.
             Err(OpenError::Io(_) | OpenError::Full(_)) => return self.rest(stage, LOG_AGAIN),
             Err(error) => return self.broken(stage, &format!("the log cannot be opened: {error}")),
         };
@@ -253,7 +253,7 @@ impl Lives {
     }
 
     fn rest(&mut self, stage: &Stage, down: Duration) {
-        self.noted = self.noted.max(last_noted(stage));
+        self.noted = stage.history.tally().last;
         self.begins_us = Some(stage.clock.now_us() + i64::try_from(down.as_micros()).unwrap_or(0));
     }
 
@@ -281,19 +281,6 @@ impl Lives {
             });
         }
     }
-}
-
-/// The last record that the history knows as durable.
-fn last_noted(stage: &Stage) -> Seq {
-    let mut last = Seq::NONE;
-    stage.history.each(|moment| {
-        if let Happening::Durable { records, .. } = &moment.what
-            && let Some(record) = records.last()
-        {
-            last = last.max(record.header.seq);
-        }
-    });
-    last
 }
 
 /// The daemon's settings in a trial.

@@ -98,12 +98,12 @@ impl Plan {
     pub(super) fn draw(options: &Options) -> Self {
         let seed = options.seed;
         let dice = Dice::new(seed, 1);
-        let safety = dice.seconds(420, 900);
-        let count = usize::try_from(dice.between(4, 6)).unwrap_or(4);
+        let safety = dice.seconds(240, 480);
+        let count = usize::try_from(dice.between(3, 5)).unwrap_or(4);
         let apps: Vec<String> = (0..count).map(app_name).collect();
         let nodes: Vec<String> = (1..=dice.between(2, 3)).map(|at| format!("node{at}")).collect();
         let latency = *dice.pick(&[1, 2, 5, 20, 80].map(Duration::from_millis));
-        let beat_ms = *dice.pick(&[1_000, 5_000, 5_000]);
+        let beat_ms = *dice.pick(&[2_000, 5_000, 5_000, 5_000]);
         let kinds = draw_kinds(seed);
         let mut faults = weather::draw(seed, safety, count, &nodes, options.kinds.as_ref().unwrap_or(&kinds));
         if let Some(only) = &options.only {
@@ -147,7 +147,7 @@ fn draw_kinds(seed: u64) -> BTreeSet<Kind> {
 fn draw_story(dice: &Dice, app: usize, safety: Duration) -> Vec<Story> {
     let mut stories = vec![Story { at: dice.seconds(0, 30), app, deed: Deed::Deploy(draw_character(dice)) }];
     let last = safety.as_secs().saturating_sub(30);
-    for _ in 0..dice.between(2, 5) {
+    for _ in 0..dice.between(2, 4) {
         let at = dice.seconds(20, last);
         let deed = match dice.below(100) {
             0..50 => Deed::Deploy(draw_character(dice)),

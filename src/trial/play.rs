@@ -17,7 +17,6 @@ use super::report::Played;
 use super::rest::unrest;
 use super::stage::Stage;
 use crate::ids::hex;
-use crate::sim::api::DAEMON;
 
 /// Everything must be at rest within so long of the last fault: the longest chain of limits is an unseen pod's 60 s, a start's
 /// 300 s in a stage, its tries a minute apart, and a watch that is deaf for 150 s.
@@ -25,7 +24,7 @@ const BOUND: Duration = Duration::from_secs(2_400);
 /// Between two looks whether it is.
 const LOOK: Duration = Duration::from_secs(10);
 /// It must have been so for so long.
-const STEADY: Duration = Duration::from_secs(120);
+const STEADY: Duration = Duration::from_secs(60);
 
 /// What is to be done at a time.
 enum Todo {
@@ -42,8 +41,8 @@ struct Play<'a> {
     /// By log time and order.
     agenda: BTreeMap<(i64, u64), Todo>,
     order: u64,
-    /// The last release of each app, also of one that was withdrawn meanwhile: a gateway never gives a host's name twice.
-    released: BTreeMap<String, u64>,
+    /// What the pods of each release that was ever wanted are like, by app and release.
+    characters: BTreeMap<(String, u64), Character>,
 }
 
 enum Woken {
@@ -57,7 +56,7 @@ pub(super) async fn play(seed: u64, plan: &Plan, history: History, dir: &Path) -
     let stage = Stage::new(seed, plan, history);
     let begun_us = stage.clock.now_us();
     let lives = Lives::new(seed, plan, dir, begun_us);
-    let mut play = Play { plan, stage, lives, weather: Weather::new(), agenda: BTreeMap::new(), order: 0, released: BTreeMap::new() };
+    let mut play = Play { plan, stage, lives, weather: Weather::new(), agenda: BTreeMap::new(), order: 0, characters: BTreeMap::new() };
     play.stage.note(Happening::Phase(Phase::Safety));
     for fault in &plan.faults {
         play.put(begun_us + micros(fault.at), Todo::Begin(Box::new(fault.clone())));
@@ -124,14 +123,16 @@ impl Play<'_> {
 
     fn act_out(&mut self, story: &Story) {
         let Some(name) = self.plan.apps.get(story.app) else { return };
-        let gateway = &self.stage.gateway;
+        let gateway = self.stage.gateway.clone();
         let known = gateway.app(name);
         match (&story.deed, known) {
-            (Deed::Deploy(character), _) => self.deploy(name, *character),
+            (Deed::Deploy(character), _) => self.deploy(name, self.fresh(name), *character),
             // What is not there cannot be changed.
             (_, None) => {}
             (Deed::ChangeSecret, Some(_)) => drop(gateway.change_secret(name, None)),
-            (Deed::RollBack, Some(app)) if app.release > 1 => drop(gateway.deploy_release(name, app.release - 1, None)),
+            (Deed::RollBack, Some(app)) if app.source(app.release - 1).is_some() => {
+                drop(gateway.deploy_release(name, app.release - 1, None))
+            }
             (Deed::RollBack, Some(_)) => {}
             (Deed::Retry, Some(_)) => gateway.take_back_failure(name),
             (Deed::WantLogs, Some(_)) => gateway.want_logs(name),
@@ -140,14 +141,24 @@ impl Play<'_> {
         self.stage.onlooker.note_truth();
     }
 
-    fn deploy(&mut self, name: &str, character: Character) {
-        let last = self.released.entry(name.to_owned()).or_default();
-        *last += 1;
-        let release = *last;
+    /// A release that nobody ever saw, also when the app was withdrawn meanwhile: a gateway gives a host's name once, and what was
+    /// live under it before would be live at once.
+    fn fresh(&self, name: &str) -> u64 {
+        self.characters.keys().filter(|(app, _)| app == name).map(|(_, release)| *release).max().unwrap_or(0) + 1
+    }
+
+    fn deploy(&mut self, name: &str, release: u64, character: Character) {
+        self.characters.insert((name.to_owned(), release), character);
         let plain = name.split_once('/').map_or(name, |(_, plain)| plain);
         self.stage.scripts.set(&format!("{plain}-r{release}-"), character.script());
         self.stage.gateway.deploy_release(name, release, None);
         self.stage.onlooker.note_truth();
+    }
+
+    /// Whether no node takes the wanted pods: nobody's fault, so that it is tried for ever.
+    fn waits_for_room(&self, name: &str) -> bool {
+        let character = self.stage.gateway.app(name).and_then(|app| self.characters.get(&(name.to_owned(), app.release)));
+        matches!(character, Some(Character::Refused | Character::Unschedulable))
     }
 
     /// The liveness phase.
@@ -162,20 +173,17 @@ impl Play<'_> {
         self.stage.note(Happening::Phase(Phase::Liveness));
         self.lives.hurry(now_us);
         let mut fates = BTreeMap::new();
-        for (name, ending) in self.plan.apps.iter().zip(&self.plan.endings) {
+        let plan = self.plan;
+        for (name, ending) in plan.apps.iter().zip(&plan.endings) {
+            let fresh = self.fresh(name);
             let fate = match ending {
-                // What no node takes waits for ever, and is no app's failure.
-                Ending::Left if self.weather.waits(&self.stage, name) => {
-                    self.deploy(name, Character::Healthy);
-                    Fate::Healthy
-                }
-                Ending::Left => Fate::Left,
-                Ending::Healthy => {
-                    self.deploy(name, Character::Healthy);
+                Ending::Left if !self.waits_for_room(name) => Fate::Left,
+                Ending::Left | Ending::Healthy => {
+                    self.deploy(name, fresh, Character::Healthy);
                     Fate::Healthy
                 }
                 Ending::Fails(character) => {
-                    self.deploy(name, *character);
+                    self.deploy(name, fresh, *character);
                     Fate::Fails
                 }
             };
@@ -189,7 +197,7 @@ impl Play<'_> {
                 return;
             }
             let wrong = unrest(&self.stage.rest(fates.clone()));
-            let made = self.writes();
+            let made = self.stage.history.tally().writes;
             let is_steady = wrong.is_empty() && made == writes && self.lives.runs();
             writes = made;
             let since_us = *steady_us.get_or_insert(look_us);
@@ -207,20 +215,6 @@ impl Play<'_> {
             }
         }
         self.stage.note(Happening::AtRest(Box::new(self.stage.rest(fates))));
-    }
-
-    /// What the daemon wrote so far, but for its Lease.
-    fn writes(&self) -> usize {
-        let mut writes = 0;
-        self.stage.history.each(|moment| {
-            if let Happening::Requested(entry) = &moment.what
-                && entry.user == DAEMON
-                && !matches!(entry.verb, "get" | "list" | "watch")
-            {
-                writes += 1;
-            }
-        });
-        writes
     }
 
     fn played(&self, begun_us: i64) -> Played {

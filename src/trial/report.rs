@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::fault::Kind;
-use super::history::{Broken, GatewayAsk, Happening, History, Moment};
+use super::history::{Broken, GatewayAsk, Happening, History, Moment, Tally};
 use super::oracle::words::before;
 use crate::sim::api::DAEMON;
 
@@ -47,12 +47,8 @@ impl Played {
 
     /// Counts what happened.
     pub(super) fn count(&mut self, history: &History) {
-        history.each(|moment| match &moment.what {
-            Happening::Durable { records, .. } => self.records += records.len() as u64,
-            Happening::Requested(entry) if entry.user == DAEMON && !matches!(entry.verb, "get" | "list" | "watch") => self.writes += 1,
-            Happening::Asked { what: GatewayAsk::Beat(_), .. } => self.beats += 1,
-            _ => {}
-        });
+        let Tally { records, writes, beats, .. } = history.tally();
+        (self.records, self.writes, self.beats) = (records, writes, beats);
         if let Some(broken) = self.broken.first() {
             self.last = before(history, broken, LAST);
         }
