@@ -270,6 +270,7 @@ impl Tally {
             Happening::Requested(entry) => self.writes += u64::from(is_write(entry)),
             Happening::Asked { what: GatewayAsk::Beat(_), .. } => self.beats += 1,
             Happening::Phase(_)
+            | Happening::Attempted { .. }
             | Happening::Began { .. }
             | Happening::Ended { .. }
             | Happening::Stored(_)
