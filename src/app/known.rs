@@ -111,12 +111,6 @@ impl Host {
             || self.flights.values().any(|flight| matches!(flight.step, Step::PutSecret { .. } | Step::CreatePod { .. }))
     }
 
-    /// Whether anything of it runs or is to come back; what is being stopped is not.
-    pub(super) fn is_left(&self) -> bool {
-        let stays = |pod: &Pod| !pod.delete.is_some_and(|delete| !delete.revive);
-        self.gone.is_some() || self.is_being_brought() || self.pod.as_ref().is_some_and(stays)
-    }
-
     /// Whether nothing is known of it that a later fact could need, when neither wanted nor live.
     #[must_use]
     pub fn is_forgettable(&self) -> bool {

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long)]
     go_on: bool,
     /// Instead of seeds: kill the daemon at every write and every append of what it does, and print each with what came of it
-    #[arg(long, conflicts_with_all = ["seed", "seeds", "faults", "apps", "print_digest", "whole"])]
+    #[arg(long, conflicts_with_all = ["seed", "seeds", "faults", "apps", "print_digest", "whole", "go_on"])]
     crash_points: bool,
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::fault::{Fault, Fuse, Kind, Scheduled, Which};
 use super::history::Happening;
 use super::lives::Lives;
@@ -18,6 +20,8 @@ pub(super) enum Undo {
     Rule(u64),
     /// A node that is lost or shut down.
     Node(String),
+    /// Another's object that has a name of ours: its kind and its name.
+    Squatter(&'static str, String),
     /// A process whose connection seems gone.
     Connect { host: String, uid: String },
     /// What was lit burns down now.
@@ -32,11 +36,13 @@ pub(super) struct Weather {
     rules: Vec<(u64, Kind)>,
     /// Nodes that are away.
     away: BTreeSet<String>,
+    /// Objects of others that have names of ours: their kinds and names.
+    squatters: BTreeSet<(&'static str, String)>,
 }
 
 impl Weather {
     pub(super) fn new() -> Self {
-        Self { met: BTreeSet::new(), rules: Vec::new(), away: BTreeSet::new() }
+        Self { met: BTreeSet::new(), rules: Vec::new(), away: BTreeSet::new(), squatters: BTreeSet::new() }
     }
 
     /// Lets a fault begin; how it ends, if it does.
@@ -136,6 +142,7 @@ impl Weather {
                 happened = self.say_again(stage, lives, *answers, *times);
                 None
             }
+            Fault::Squat { app, secret } => self.squat(stage, plan, *app, *secret),
             Fault::Flap { app, which } => self.disconnect(stage, target(*app, *which)),
             Fault::Step(by_us) => {
                 lives.step(*by_us);
@@ -171,6 +178,26 @@ impl Weather {
         times > 0
     }
 
+    /// Somebody makes an object of the name that the app's next host will have; what is there already stays.
+    fn squat(&mut self, stage: &Stage, plan: &Plan, app: usize, secret: bool) -> Option<Undo> {
+        let mut next = stage.gateway.app(plan.apps.get(app)?)?;
+        let host = next.deploy(next.release + 1, None);
+        let (plural, name) = if secret { ("secrets", format!("{host}-env")) } else { ("pods", host) };
+        if stage.api.object(plural, NAMESPACE, &name).is_some() {
+            return None;
+        }
+        let metadata = json!({"name": name, "namespace": NAMESPACE, "labels": {"app": "theirs"}});
+        let mut object = json!({"apiVersion": "v1", "kind": if secret { "Secret" } else { "Pod" }, "metadata": metadata});
+        if !secret {
+            let container = json!({"name": "theirs", "image": "registry.example/theirs:1"});
+            object["spec"] = json!({"containers": [container], "schedulerName": "theirs"});
+            object["status"] = json!({"phase": "Pending"});
+        }
+        stage.api.put_raw(object);
+        self.squatters.insert((plural, name.clone()));
+        Some(Undo::Squatter(plural, name))
+    }
+
     fn disconnect(&self, stage: &Stage, host: Option<String>) -> Option<Undo> {
         let host = host?;
         let uid = stage.onlooker.running().keys().find(|(name, _)| *name == host).map(|(_, uid)| uid.clone())?;
@@ -185,6 +212,11 @@ impl Weather {
             Undo::Node(node) => {
                 self.away.remove(&node);
                 stage.nodes.bring_back(&node);
+            }
+            Undo::Squatter(plural, name) => {
+                if self.squatters.remove(&(plural, name.clone())) {
+                    stage.api.remove_raw(plural, NAMESPACE, &name);
+                }
             }
             Undo::Connect { host, uid } => {
                 let register = stage.onlooker.running().get(&(host.clone(), uid.clone())).copied();
@@ -205,6 +237,9 @@ impl Weather {
         }
         stage.api.faults().clear_all();
         stage.gateway.heal();
+        for (plural, name) in std::mem::take(&mut self.squatters) {
+            stage.api.remove_raw(plural, NAMESPACE, &name);
+        }
         for node in std::mem::take(&mut self.away) {
             stage.nodes.bring_back(&node);
         }

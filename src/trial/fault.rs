@@ -78,6 +78,8 @@ kinds! {
     Stop = "stop";
     /// The daemon is killed, at a write, an append, a heartbeat or at any instant.
     Crash = "crash";
+    /// Somebody else's pod or Secret has the name of the next host.
+    Foreign = "foreign";
 }
 
 impl Kind {
@@ -153,6 +155,8 @@ pub(super) enum Fault {
     Gateway { endpoint: Endpoint, times: u32, fault: GatewayFault },
     /// The next `times` heartbeats are answered as so many answers ago.
     Stale { answers: usize, times: u32 },
+    /// Somebody else's object has the name of the app's next host; of a Secret's, if `secret`.
+    Squat { app: usize, secret: bool },
     /// The app's connection seems gone.
     Flap { app: usize, which: Which },
     /// The wall clock is stepped.

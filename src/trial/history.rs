@@ -56,6 +56,13 @@ pub enum Happening {
         /// The records with their real numbers.
         records: Vec<Record>,
     },
+    /// An append failed: numbers up to this one may have been written, and are known to nobody.
+    Attempted {
+        /// The log id.
+        log: LogId,
+        /// The last of them.
+        last: Seq,
+    },
     /// A request to the API server was answered, or met its fate: the daemon's (user `wharf`), a node's (`node`) or another's.
     /// The objects' changes that it made ([`Happening::Stored`]) were told just before. `code` is what the server came to; what
     /// the caller got can be nothing at all. Requests that a crash left under way come after it.
@@ -263,6 +270,7 @@ impl Tally {
             Happening::Requested(entry) => self.writes += u64::from(is_write(entry)),
             Happening::Asked { what: GatewayAsk::Beat(_), .. } => self.beats += 1,
             Happening::Phase(_)
+            | Happening::Attempted { .. }
             | Happening::Began { .. }
             | Happening::Ended { .. }
             | Happening::Stored(_)

@@ -70,9 +70,12 @@ impl EventLog for Ledger {
         if self.line.pass(At::Unsynced) {
             // Written, and never synced: what a crash leaves of it, the disk decides.
             self.disk.fail(MemFault::Sync);
-            return self.log.append(reactions);
         }
-        let appended = self.log.append(reactions)?;
+        let before = self.log.reader().head();
+        let appended = self.log.append(reactions).inspect_err(|_| {
+            let events: u64 = reactions.iter().map(|reaction| reaction.drafts.len() as u64).sum();
+            self.history.note(self.clock.now_us(), Happening::Attempted { log: self.id, last: Seq(before.0 + events) });
+        })?;
         let records = appended.iter().flatten().cloned().collect();
         self.history.note(self.clock.now_us(), Happening::Durable { log: self.id, records });
         self.line.pass(At::Durable);

@@ -139,7 +139,8 @@ impl Lives {
             Err(error) => return self.broken(stage, &format!("the data folder cannot be used: {error}")),
         };
         match Incarnation::begin(&outside, Box::new(ledger)).await {
-            Ok(incarnation) => self.life = Some(Life { incarnation, line, clock }),
+            Ok(incarnation) => self.life = Some(Life { incarnation, line: Arc::clone(&line), clock }),
+            // The disk failed at the first append.
             Err(NotBegun::NotRecorded(why)) => {
                 line.cut();
                 stage.note(Happening::Ended { life: self.count, how: End::LogFailed(why) });

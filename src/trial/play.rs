@@ -126,20 +126,25 @@ impl Play<'_> {
         let gateway = self.stage.gateway.clone();
         let known = gateway.app(name);
         match (&story.deed, known) {
-            (Deed::Deploy(character), known) => {
-                let release = known.map_or(0, |app| app.release) + 1;
-                self.deploy(name, release, *character);
-            }
+            (Deed::Deploy(character), _) => self.deploy(name, self.fresh(name), *character),
             // What is not there cannot be changed.
             (_, None) => {}
             (Deed::ChangeSecret, Some(_)) => drop(gateway.change_secret(name, None)),
-            (Deed::RollBack, Some(app)) if app.release > 1 => drop(gateway.deploy_release(name, app.release - 1, None)),
+            (Deed::RollBack, Some(app)) if app.source(app.release - 1).is_some() => {
+                drop(gateway.deploy_release(name, app.release - 1, None))
+            }
             (Deed::RollBack, Some(_)) => {}
             (Deed::Retry, Some(_)) => gateway.take_back_failure(name),
             (Deed::WantLogs, Some(_)) => gateway.want_logs(name),
             (Deed::Withdraw, Some(_)) => gateway.withdraw(name),
         }
         self.stage.onlooker.note_truth();
+    }
+
+    /// A release that nobody ever saw, also when the app was withdrawn meanwhile: a gateway gives a host's name once, and what was
+    /// live under it before would be live at once.
+    fn fresh(&self, name: &str) -> u64 {
+        self.characters.keys().filter(|(app, _)| app == name).map(|(_, release)| *release).max().unwrap_or(0) + 1
     }
 
     fn deploy(&mut self, name: &str, release: u64, character: Character) {
@@ -170,8 +175,7 @@ impl Play<'_> {
         let mut fates = BTreeMap::new();
         let plan = self.plan;
         for (name, ending) in plan.apps.iter().zip(&plan.endings) {
-            // A release that nobody ever saw: what was live under its name before would be live at once.
-            let fresh = self.characters.keys().filter(|(app, _)| app == name).map(|(_, release)| *release).max().unwrap_or(0) + 1;
+            let fresh = self.fresh(name);
             let fate = match ending {
                 Ending::Left if !self.waits_for_room(name) => Fate::Left,
                 Ending::Left | Ending::Healthy => {

@@ -68,6 +68,7 @@ pub fn tell(moment: &Moment) -> Option<String> {
             let subject = records.first().map(|record| record.header.subject.to_string()).unwrap_or_default();
             write!(line, "durable {subject}: {}", names.join("; "))
         }
+        Happening::Attempted { log, last } => write!(line, "an append to log {log} up to {last} fails"),
         Happening::Requested(entry) if entry.user != DAEMON && matches!(entry.verb, "get" | "list" | "watch") => return None,
         Happening::Requested(entry) => {
             let (fault, uid) = (entry.fault.unwrap_or("-"), entry.uid_precondition.as_deref().unwrap_or("-"));

@@ -83,6 +83,7 @@ fn fault(dice: &Dice, kind: Kind, apps: usize, nodes: &[String]) -> Fault {
         Kind::GatewayError | Kind::GatewayOdd | Kind::Sources => of_gateway(dice, kind, apps),
         Kind::GatewayStale => Fault::Stale { answers: usize::try_from(dice.between(1, 30)).unwrap_or(1), times: small(dice, 6) },
         Kind::Flapping => Fault::Flap { app: app(dice, apps), which: which(dice) },
+        Kind::Foreign => Fault::Squat { app: app(dice, apps), secret: dice.percent(30) },
         Kind::Clock => {
             let by_us = i64::try_from(dice.between(2_000_000, 7_200_000_000)).unwrap_or(0);
             Fault::Step(if dice.percent(50) { by_us } else { -by_us })

@@ -9,14 +9,10 @@ use crate::ids::HostName;
 /// A want that changed.
 pub(super) fn seen(app: &mut App, at: At, want: &WantSeen) {
     app.confirmed = true;
-    let was_absent = std::mem::take(&mut app.missing).any();
+    app.missing = Missing::default();
     app.stop_asked = None;
     let former = app.want.take();
-    let live_host = want.live_host.clone().or_else(|| {
-        let live = former.as_ref().and_then(|former| former.live_host.clone())?;
-        // What was withdrawn begins anew: under a name that served once, it has still to go live.
-        (!was_absent || app.hosts.get(&live).is_some_and(Host::is_left)).then_some(live)
-    });
+    let live_host = want.live_host.clone().or_else(|| former.as_ref().and_then(|former| former.live_host.clone()));
     let same_host = former.as_ref().is_some_and(|former| former.host == want.host);
     for (name, host) in &mut app.hosts {
         if *name == want.host && same_host {

@@ -207,20 +207,3 @@ want r2 bot-r2 live=bot-r1 failed + seen bot-r1 running + seen bot-r2 running
         "#]],
     );
 }
-
-#[test]
-fn what_was_withdrawn_goes_live_anew_under_the_same_name() {
-    check(
-        "
-start + listed
-want r1 bot-r1 live=bot-r1 registered + seen bot-r1 running
-missing
-missing
-settle DeletePod done
-gone bot-r1 deleted
-settle ReadSecret gone
-want r1 bot-r1
-        ",
-        &expect![[r#""#]],
-    );
-}

@@ -14,6 +14,8 @@ use crate::trial::history::{End, Happening, Moment};
 
 /// Attempts of one step that are looked for: more than the daemon makes of any.
 const ATTEMPTS: u32 = 96;
+/// So many are looked for before one is missing.
+const USUAL_ATTEMPTS: u32 = 6;
 
 /// A step that is in the durable log.
 #[derive(Debug, Clone)]
@@ -30,12 +32,16 @@ pub(super) struct Issued {
 pub(super) struct Log {
     /// The step of each Audit-ID that a write may bear.
     steps: BTreeMap<String, Issued>,
+    /// The steps of which only the usual attempts are among them.
+    issued: Vec<(LogId, Issued)>,
     /// Audit-IDs that were used.
     used: BTreeSet<String>,
     /// The last durable record of each log.
     last: BTreeMap<LogId, Seq>,
     /// The log that is written, and the number that its next record must have; `None` when any higher one will do.
     writing: Option<(LogId, Option<Seq>)>,
+    /// Numbers up to this one may have been written and lost.
+    attempted: Option<(LogId, Seq)>,
     /// The last life ended in order.
     stopped: bool,
     life: u32,
@@ -52,6 +58,10 @@ impl Log {
             Happening::Began { life, log, head } => self.begins(*life, *log, *head),
             Happening::Ended { how, .. } => {
                 self.stopped = *how == End::Stopped;
+                Vec::new()
+            }
+            Happening::Attempted { log, last } => {
+                self.attempted = Some((*log, *last));
                 Vec::new()
             }
             Happening::Durable { log, records } => self.durable(*log, records, moment.time_us),
@@ -85,12 +95,19 @@ impl Log {
             {
                 found.push((1, format!("record {seq} follows where record {next} must: a gap without a name")));
             }
+            let lost = self.attempted.filter(|(of, last)| *of == log && seq <= *last && self.writing == Some((log, None)));
+            if let Some((_, lost)) = lost {
+                found.push((
+                    1,
+                    format!("record {seq} is written by a later life, though numbers up to {lost} may have been written and lost"),
+                ));
+            }
             self.writing = Some((log, Some(Seq(seq.0 + 1))));
             self.last.insert(log, seq.max(last));
             if let Event::StepIssued(issued) = &record.event {
                 let issued = Issued { seq, life: self.life, step: issued.step.clone(), durable_us: time_us };
-                let id = |attempt| uuid(&audit_id(RecordId { log, seq }, attempt));
-                self.steps.extend((1..=ATTEMPTS).map(|attempt| (id(attempt), issued.clone())));
+                self.steps.extend((1..=USUAL_ATTEMPTS).map(|attempt| (id(log, seq, attempt), issued.clone())));
+                self.issued.push((log, issued));
             }
         }
         found
@@ -98,6 +115,11 @@ impl Log {
 
     fn write(&mut self, view: &View, entry: &Entry) -> Vec<Found> {
         let what = format!("{} {} {}", entry.verb, entry.resource, entry.name);
+        if !self.steps.contains_key(&entry.audit_id) {
+            for (log, issued) in std::mem::take(&mut self.issued) {
+                self.steps.extend((USUAL_ATTEMPTS + 1..=ATTEMPTS).map(|attempt| (id(log, issued.seq, attempt), issued.clone())));
+            }
+        }
         let Some(issued) = self.steps.get(&entry.audit_id) else {
             return vec![(1, format!("{what} was sent without a durable step"))];
         };
@@ -118,6 +140,10 @@ impl Log {
         }
         found
     }
+}
+
+fn id(log: LogId, seq: Seq, attempt: u32) -> String {
+    uuid(&audit_id(RecordId { log, seq }, attempt))
 }
 
 /// Whether a write is one that this step asks for, its policy and its renewed environment included.

@@ -150,7 +150,7 @@ impl View {
                     self.answered(apps);
                 }
             }
-            Happening::Durable { .. } | Happening::Asked { .. } | Happening::AtRest(_) => {}
+            Happening::Durable { .. } | Happening::Attempted { .. } | Happening::Asked { .. } | Happening::AtRest(_) => {}
         }
     }
 
@@ -239,11 +239,9 @@ impl View {
         let (after, after_mass) = self.promises.withdraw_after;
         let is_withdrawn = |absent: &Absent| absent.before_mass >= after || absent.in_row >= after_mass;
         for (app, want) in apps {
-            let begins_anew = self.absent.insert(app.clone(), Absent::default()).is_some_and(|absent| is_withdrawn(&absent));
+            self.absent.insert(app.clone(), Absent::default());
             if let Some(host) = want.live_host.as_ref().filter(|host| !host.is_empty()) {
                 live.insert(app.clone(), host.clone());
-            } else if begins_anew {
-                live.remove(app);
             }
         }
         let known = self.absent.values().filter(|absent| !is_withdrawn(absent)).count();

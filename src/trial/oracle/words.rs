@@ -18,12 +18,21 @@ pub fn before(history: &History, broken: &Broken, max: usize) -> Vec<String> {
     history.each(|moment| names.extend(names_of(moment)));
     names.retain(|name| broken.why.contains(name.as_str()));
     let mut lines: Vec<String> = Vec::new();
+    let (mut answered, mut wanted) = (String::new(), String::new());
     history.each(|moment| {
         let began_us = *began_us.get_or_insert(moment.time_us);
         if moment.number <= broken.moment
             && let Some(text) = told(moment, &names)
-            && lines.last().is_none_or(|last| !last.ends_with(&text))
         {
+            // What is said again is told once.
+            let said = match &moment.what {
+                Happening::Answered { .. } => Some(std::mem::replace(&mut answered, text.clone())),
+                Happening::Wanted(_) => Some(std::mem::replace(&mut wanted, text.clone())),
+                _ => None,
+            };
+            if said.as_ref() == Some(&text) {
+                return;
+            }
             lines.push(format!("{:>10} {text}", seconds(moment.time_us - began_us)));
         }
     });
@@ -55,13 +64,18 @@ fn told(moment: &Moment, names: &BTreeSet<String>) -> Option<String> {
         Happening::Phase(phase) => Some(format!("the {} phase begins", format!("{phase:?}").to_lowercase())),
         Happening::Began { life, head, .. } => Some(format!("life {life} of the daemon begins; its log ends at record {head}")),
         Happening::Ended { life, how } => Some(format!("life {life} of the daemon {}", end(how))),
-        Happening::Fault { what, begins, .. } => Some(format!("the trial {}: {what}", if *begins { "does" } else { "ends" })),
+        Happening::Fault { number, kind, what, begins: true } => {
+            let what: String = what.chars().take(160).collect();
+            Some(format!("fault {number}, {kind}: {what}"))
+        }
+        Happening::Fault { number, kind, .. } => Some(format!("fault {number}, {kind}, ends")),
         Happening::Durable { records, .. } => {
             let lines: Vec<String> =
                 records.iter().filter_map(|record| Some(format!("{} {}", record.header.seq, decided(&record.event)?))).collect();
             let text = lines.join("; ");
             named(&text).then(|| format!("durable: {text}"))
         }
+        Happening::Attempted { last, .. } => Some(format!("an append up to record {last} fails")),
         Happening::Requested(entry) => request(entry).filter(|text| named(text)),
         Happening::Stored(stored) => object(stored).filter(|text| named(text)),
         Happening::Running { host, uid } => named(host).then(|| format!("the process of {host} runs ({uid})")),

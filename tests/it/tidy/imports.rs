@@ -11,7 +11,7 @@ use super::{none, read, root};
 const CRATES: &[(&str, &[&str])] = &[
     ("sled", &["src/events/sled_log.rs"]),
     ("bincode", &["src/events/codec.rs"]),
-    ("kube", &["src/kube/", "src/sim/", "src/run"]),
+    ("kube", &["src/kube/", "src/sim/", "src/run", "src/trial/line.rs"]),
     ("k8s_openapi", &["src/kube/", "src/sim/", "src/run"]),
     ("ractor", &["src/actors/", "src/run"]),
     ("reqwest", &["src/gateway/client.rs", "src/cli/", "src/sim/", "src/run"]),
