@@ -94,8 +94,7 @@ fn plant(name: &str, patch: &Patch) -> Result<Planted, String> {
     let manifest = source.join("Cargo.toml").display().to_string();
     let build = base.join("build");
     let arguments = ["build", "--quiet", "--locked", "--bin", "wharf", "--manifest-path", &manifest];
-    let (built, told) =
-        tools::output(&tools::cargo(), &arguments, &[("CARGO_TARGET_DIR", &build)])?;
+    let (built, told) = tools::output(&tools::cargo(), &arguments, &[("CARGO_TARGET_DIR", &build)])?;
     if !built {
         return Err(format!("{name}: the sources cannot be built with it:\n{told}"));
     }
