@@ -20,8 +20,6 @@ pub(super) enum Undo {
     Rule(u64),
     /// A node that is lost or shut down.
     Node(String),
-    /// Another's object that has a name of ours: its kind and its name.
-    Squatter(&'static str, String),
     /// A process whose connection seems gone.
     Connect { host: String, uid: String },
     /// What was lit burns down now.
@@ -142,7 +140,10 @@ impl Weather {
                 happened = self.say_again(stage, lives, *answers, *times);
                 None
             }
-            Fault::Squat { app, secret } => self.squat(stage, plan, *app, *secret),
+            Fault::Squat { app, secret } => {
+                happened = self.squat(stage, plan, *app, *secret).is_some();
+                None
+            }
             Fault::Flap { app, which } => self.disconnect(stage, target(*app, *which)),
             Fault::Step(by_us) => {
                 lives.step(*by_us);
@@ -176,8 +177,8 @@ impl Weather {
         times > 0
     }
 
-    /// Somebody makes an object of the name that the app's next host will have; what is there already stays.
-    fn squat(&mut self, stage: &Stage, plan: &Plan, app: usize, secret: bool) -> Option<Undo> {
+    /// Somebody makes an object of the name that the app's next host will have, until faults stop; what is there already stays.
+    fn squat(&mut self, stage: &Stage, plan: &Plan, app: usize, secret: bool) -> Option<()> {
         let mut next = stage.gateway.app(plan.apps.get(app)?)?;
         let host = next.deploy(next.release + 1, None);
         let (plural, name) = if secret { ("secrets", format!("{host}-env")) } else { ("pods", host) };
@@ -192,8 +193,8 @@ impl Weather {
             object["status"] = json!({"phase": "Pending"});
         }
         stage.api.put_raw(object);
-        self.squatters.insert((plural, name.clone()));
-        Some(Undo::Squatter(plural, name))
+        self.squatters.insert((plural, name));
+        Some(())
     }
 
     fn disconnect(&self, stage: &Stage, host: Option<String>) -> Option<Undo> {
@@ -210,11 +211,6 @@ impl Weather {
             Undo::Node(node) => {
                 self.away.remove(&node);
                 stage.nodes.bring_back(&node);
-            }
-            Undo::Squatter(plural, name) => {
-                if self.squatters.remove(&(plural, name.clone())) {
-                    stage.api.remove_raw(plural, NAMESPACE, &name);
-                }
             }
             Undo::Connect { host, uid } => {
                 let register = stage.onlooker.running().get(&(host.clone(), uid.clone())).copied();

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -22,6 +23,8 @@ use crate::ids::AppId;
 use crate::sim::api::{ApiBody, ClusterApi, DAEMON};
 use crate::sim::link::Link;
 
+/// How long an answer of the gateway is on its way.
+const ANSWER_TAKES: Duration = Duration::from_millis(3);
 /// Answers that are kept to be given again.
 const KEPT: usize = 40;
 /// So many in a row without an app withdraw it, whatever they miss besides, with room for those that do not count.
@@ -199,7 +202,13 @@ impl Gateway for GatewayLine {
     fn heartbeat(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Bytes, GatewayError>> {
         Box::pin(async move {
             let link = self.link.clone();
-            let answer = self.line.hear(async move { link.heartbeat(body).await }).await;
+            let beat = async move {
+                let answer = link.heartbeat(body).await;
+                // Never at the instant at which it was asked: what was done before an answer is told from what was done on it.
+                tokio::time::sleep(ANSWER_TAKES).await;
+                answer
+            };
+            let answer = self.line.hear(beat).await;
             if self.line.pass(At::Beat) {
                 return std::future::pending().await;
             }

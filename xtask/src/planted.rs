@@ -18,7 +18,7 @@ const FOLDER: &str = "hack/planted";
 const COPIED: &[&str] = &["Cargo.toml", "Cargo.lock", "src", "benches", "xtask", "tests/it/main.rs"];
 
 /// The most trials that are run for one fault.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 250;
 
 /// What became of one fault.
 struct Planted {

@@ -258,10 +258,11 @@ impl View {
     }
 
     /// The answers that can have been the daemon's last word at `at_us`: the last one that it had for longer than `slack_us`, and
-    /// all that came after it.
+    /// all that came after it and not after that.
     pub(super) fn last_words(&self, at_us: i64, slack_us: i64) -> &[Answer] {
         let since = self.answers.partition_point(|answer| answer.time_us <= at_us.saturating_sub(slack_us));
-        &self.answers[since.saturating_sub(1)..]
+        let until = self.answers.partition_point(|answer| answer.time_us <= at_us);
+        &self.answers[since.saturating_sub(1).min(until)..until]
     }
 
     /// The pod of that name that is there.
