@@ -17,6 +17,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::fault::Fuse;
 use super::history::{Happening, History, wants_of};
+use super::stage::WORLD;
 use crate::clock::Clock;
 use crate::gateway::api::{Chunks, Gateway, GatewayError};
 use crate::ids::AppId;
@@ -174,11 +175,14 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    fn take(&mut self, body: &[u8], named: &BTreeSet<&str>) {
+    fn keep(&mut self, body: &[u8]) {
         self.answers.push_back(body.to_vec());
         if self.answers.len() > KEPT {
             self.answers.pop_front();
         }
+    }
+
+    fn count(&mut self, named: &BTreeSet<&str>) {
         for (app, absent) in &mut self.absent {
             *absent = if named.contains(app.as_str()) { 0 } else { absent.saturating_add(1) };
         }
@@ -215,8 +219,12 @@ impl Gateway for GatewayLine {
             let told = match &answer {
                 Ok(body) => {
                     let (world, apps) = wants_of(body);
-                    let named = apps.iter().flat_map(|apps| apps.keys()).map(String::as_str).collect();
-                    self.heard.lock().unwrap_or_else(PoisonError::into_inner).take(body, &named);
+                    let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+                    heard.keep(body);
+                    if let Some(apps) = apps.as_ref().filter(|_| world == WORLD) {
+                        heard.count(&apps.keys().map(String::as_str).collect());
+                    }
+                    drop(heard);
                     Some((200, world, apps))
                 }
                 Err(GatewayError::Retry { status: 0, .. }) => None,
