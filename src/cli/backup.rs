@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::error::CliError;
 use super::log::{open, the_subject};
 use super::output;
-use super::remote::Remote;
+use super::remote::{Remote, TokenArgs};
 use crate::clock::Clock;
 use crate::events::backup::BackupError;
 use crate::events::backup::about::About;
@@ -33,6 +33,8 @@ pub struct Args {
     /// A running daemon's control listener, instead of a folder
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    #[command(flatten)]
+    token: TokenArgs,
     /// From the block of this record
     #[arg(long, value_name = "SEQ", default_value_t = 1)]
     from: u64,
@@ -100,7 +102,7 @@ async fn from_daemon(args: &Args, server: &str) -> Result<End, CliError> {
     let subject = args.subject.as_deref().map(Subject::parse).transpose();
     let subject =
         subject.map_err(|bad| CliError::input(format!("--subject: {bad}"), "with --server it is the whole name: app/ORG/NAME"))?;
-    let remote = Remote::new(server)?;
+    let remote = Remote::new(server, &args.token)?;
     let foreign = |what: &str| CliError::refused(format!("{} {what}", shown(server, 80)), "is it a daemon of this version?");
     let about = remote.get("/v1/log", &[], ABOUT_MAX).await?.body;
     let about: About = serde_json::from_slice(&about).map_err(|error| foreign("does not say what its log is").because(error))?;

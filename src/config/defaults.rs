@@ -1,6 +1,6 @@
 //! The default of every setting, and where each number comes from.
 
-use super::{Act, Control, Format, Gateway, Kubernetes, Limits, Network, Plan, Pod, Profile, Settings, Sources, Telemetry};
+use super::{Act, Control, Format, Gateway, Kubernetes, Limits, MetricsFor, Network, Plan, Pod, Profile, Settings, Sources, Telemetry};
 
 fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
@@ -82,7 +82,7 @@ impl Default for Sources {
 
 impl Default for Control {
     fn default() -> Self {
-        Self { listen: "127.0.0.1:7070".to_owned() }
+        Self { listen: "127.0.0.1:7070".to_owned(), access_file: String::new(), metrics: MetricsFor::Anybody }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The settings: one struct a section, with defaults, units in the names, and derivations. Read once at start; `load` alone
 //! does I/O.
 
+pub mod access;
 pub mod address;
 pub mod check;
 pub mod defaults;
@@ -124,8 +125,22 @@ pub struct Sources {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Control {
-    /// Its address; loopback only as long as there is no authentication.
+    /// Its address; loopback only.
     pub listen: String,
+    /// The file that says whose token may do what; empty: whoever reaches the listener may do all but read tails.
+    pub access_file: String,
+    /// Who may read the metrics.
+    pub metrics: MetricsFor,
+}
+
+/// Who may read the metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricsFor {
+    /// Anybody who reaches the listener.
+    Anybody,
+    /// Auditors and operators.
+    Readers,
 }
 
 /// What a host's pod is made of.

@@ -158,6 +158,8 @@ events! {
     OperatorSaid(operator::OperatorSaid) = 40 v 1, Note;
     /// What a record said was taken away.
     RecordErased(operator::RecordErased) = 45 v 1, Note;
+    /// Callers were refused for want of a right.
+    CallRefused(operator::CallRefused) = 47 v 1, Note;
 }
 
 impl Kind {

@@ -9,6 +9,7 @@ pub mod keys;
 mod lease;
 mod proving;
 pub mod recover;
+mod refused;
 pub mod rescue;
 pub mod serve;
 pub mod snapshot;

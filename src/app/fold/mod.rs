@@ -77,7 +77,8 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::SourceKept(_)
         | Event::SettingsTold(_)
         | Event::OperatorSaid(_)
-        | Event::RecordErased(_) => {}
+        | Event::RecordErased(_)
+        | Event::CallRefused(_) => {}
     }
     forget(app);
 }

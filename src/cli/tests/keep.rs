@@ -14,6 +14,7 @@ use crate::events::kinds::daemon::IncarnationStopped;
 use crate::events::log::{EventLog, LogReader, OpenOptions};
 use crate::events::record::{Draft, Event, Reaction};
 use crate::events::sled_log::SledLog;
+use crate::http::access::gate::Gate;
 use crate::http::control::{AppsView, Control, serve_control};
 use crate::http::log::LogView;
 use crate::http::proofs::{Asked, NotProved, ProofsView, Proved};
@@ -133,6 +134,7 @@ async fn a_running_daemon_is_kept_as_its_folder_would_be() {
         apps: shown.clone(),
         proofs: shown.clone(),
         log: shown,
+        gate: Gate::local(),
         entropy: Entropy::os(),
     };
     let serving = tokio::spawn(serve_control(listener, control, std::future::pending()));

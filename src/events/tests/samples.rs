@@ -369,6 +369,13 @@ fn about_the_rest() -> Samples {
                 RecordErased { record: RecordId { log: LogId([0xff; 16]), seq: Seq(1) }, who: word(""), why: "a password".to_owned() },
             ],
         ),
+        cases(
+            Event::CallRefused,
+            [
+                CallRefused { who: word("ci"), route: "GET /v1/log/records".to_owned(), code: word("forbidden"), times: 3 },
+                CallRefused { who: word(""), route: String::new(), code: word("unauthorized"), times: 70_000 },
+            ],
+        ),
     ]
     .concat()
 }
