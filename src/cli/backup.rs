@@ -83,7 +83,11 @@ fn from_folder(args: &Args) -> Result<End, CliError> {
     let subject = args.subject.as_deref().map(|part| the_subject(part, &reader.subjects())).transpose()?;
     let about = About::of(reader.as_ref(), Clock::wall_now_us()).map_err(|error| failed(args, BackupError::Io(error.0)))?;
     let (about, mut select) = asked(args, about, subject);
+    let whole = about.is_whole();
     let mut new = NewBackup::begin(&args.file, about).map_err(|error| failed(args, error))?;
+    if whole {
+        new.aged_out(reader.as_ref()).map_err(|error| failed(args, error))?;
+    }
     loop {
         let page = page(reader.as_ref(), &select).map_err(|error| failed(args, BackupError::Io(error.0)))?;
         for (key, block) in &page.blocks {
@@ -114,7 +118,9 @@ async fn from_daemon(args: &Args, server: &str) -> Result<End, CliError> {
         while let Some(next) = entries.step().map_err(|error| foreign("sends no blocks").because(error))? {
             match next {
                 Next::Block { key, bytes, .. } => new.block(key, &bytes).map_err(|error| failed(args, error))?,
-                Next::End(_) => return Err(foreign("sends a file instead of blocks")),
+                Next::Removed { .. } | Next::Numbers { .. } | Next::Base(_) | Next::End(_) => {
+                    return Err(foreign("sends a file instead of blocks"));
+                }
             }
         }
         let next = answer.headers.get(NEXT).map(|next| next.to_str().ok().and_then(|next| next.parse().ok()).map(Seq));

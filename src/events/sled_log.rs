@@ -16,12 +16,13 @@ use super::cache::{self, Cache, Change};
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
 use super::folder::{close_to_others, lock, make_folder, parent, remove_unusable_snapshots, repair_conf, sync_path, wait_for_threads};
-use super::keys::{BLOCK_KEY, CACHE_KEY, cache_key, key, place_of, seq_of};
+use super::keys::{BLOCK_KEY, CACHE_KEY, LEAVES_KEY, NUMBERS_KEY, cache_key, key, key_of, numbers_key, place_of, seq_of};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
 use super::record::{Reaction, Record};
 use super::renew;
-use super::store::{Batch, Store};
+use super::retention::{NotRemoved, Removed};
+use super::store::{Batch, Removal, Store};
 use crate::clock::{Clock, Entropy};
 use crate::ids::Seq;
 
@@ -109,6 +110,10 @@ impl EventLog for SledLog {
 
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
         self.0.erase(erasure)
+    }
+
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        self.0.remove(upto)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {
@@ -222,6 +227,30 @@ impl SledStore {
         self.db.as_ref().expect("it is taken by drop alone")
     }
 
+    /// The values of a letter in the order of their seqs, from the greatest that is not above `from`.
+    fn visit_values(&self, letter: u8, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        let key = |seq| key_of(letter, seq);
+        let mut first = from;
+        for found in self.db().range(key(Seq::NONE)..=key(from)).rev() {
+            if let Some(seq) = seq_of(&found.map_err(from_sled)?.0) {
+                first = seq;
+                break;
+            }
+        }
+        for found in self.db().range(key(first).to_vec()..vec![letter + 1]) {
+            let (key, value) = found.map_err(from_sled)?;
+            // What lies under no such key is no such value, whatever it is: damage with a name, which hides nothing.
+            let ended = match seq_of(&key) {
+                Some(seq) => visit(seq, &value),
+                None => visit(place_of(&key), &[]),
+            };
+            if ended.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn marks_file(&self) -> io::Result<&File> {
         self.marks.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
@@ -252,25 +281,7 @@ fn from_sled(error: sled::Error) -> io::Error {
 
 impl Store for SledStore {
     fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
-        let mut first = from;
-        for found in self.db().range(key(Seq::NONE)..=key(from)).rev() {
-            if let Some(seq) = seq_of(&found.map_err(from_sled)?.0) {
-                first = seq;
-                break;
-            }
-        }
-        for found in self.db().range(key(first).to_vec()..vec![BLOCK_KEY + 1]) {
-            let (key, block) = found.map_err(from_sled)?;
-            // What lies under no block's key is no block, whatever it is: damage with a name, which hides nothing.
-            let ended = match seq_of(&key) {
-                Some(seq) => visit(seq, &block),
-                None => visit(place_of(&key), &[]),
-            };
-            if ended.is_break() {
-                break;
-            }
-        }
-        Ok(())
+        self.visit_values(BLOCK_KEY, from, visit)
     }
 
     fn put(&self, batch: Batch) -> io::Result<()> {
@@ -283,6 +294,32 @@ impl Store for SledStore {
             all.insert(&key(seq), block);
         }
         self.db().apply_batch(all).map_err(from_sled)
+    }
+
+    fn remove(&self, removal: Removal) -> io::Result<()> {
+        let mut all = sled::Batch::default();
+        for (seq, leaves) in removal.blocks {
+            all.remove(&key(seq));
+            all.insert(&key_of(LEAVES_KEY, seq), leaves);
+        }
+        for (subject, numbers) in removal.numbers {
+            all.insert(numbers_key(&subject), numbers);
+        }
+        self.db().apply_batch(all).map_err(from_sled)
+    }
+
+    fn visit_removed(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        self.visit_values(LEAVES_KEY, from, visit)
+    }
+
+    fn visit_numbers(&self, visit: &mut dyn FnMut(&str, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        for found in self.db().scan_prefix([NUMBERS_KEY]) {
+            let (key, numbers) = found.map_err(from_sled)?;
+            if visit(&String::from_utf8_lossy(&key[1..]), &numbers).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -306,7 +343,8 @@ impl Store for SledStore {
     }
 
     fn needs_newer(&self) -> io::Result<bool> {
-        self.db().range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
+        let mut capital = self.db().range([b'A']..[NUMBERS_KEY]).chain(self.db().range([NUMBERS_KEY + 1]..[b'Z' + 1]));
+        capital.next().transpose().map(|found| found.is_some()).map_err(from_sled)
     }
 
     fn cache(&self) -> Option<&dyn Cache> {
@@ -348,29 +386,4 @@ impl Cache for SledStore {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ids::Subject;
-
-    #[test]
-    fn what_a_newer_build_stored_is_ignored_or_needs_that_build() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let open = || {
-            let options = OpenOptions::new(Subject::daemon("world").expect("a name"));
-            SledLog::open(folder.path(), &Clock::simulated(1), Entropy::os(), &options).map(|(_, opened)| opened.head)
-        };
-        let put = |key: &[u8]| {
-            let access = Access::Writing { extra_sync: true };
-            let store = SledStore::open(folder.path(), lock(folder.path())?, access, Tuning::USUAL)?;
-            store.db().insert(key, &[1]).map_err(|error| engine::open_error(from_sled(error)))?;
-            store.sync().map_err(engine::open_error)
-        };
-        assert!(matches!(open(), Ok(Seq(1))));
-        put(b"a small letter").expect("stored");
-        put(b"zz").expect("stored");
-        assert!(matches!(open(), Ok(Seq(1))));
-        put(b"Tree at 7").expect("stored");
-        assert!(matches!(open(), Err(OpenError::NeedsVersion { seq: Seq::NONE, .. })));
-        assert!(SledLog::open_for_reading(folder.path()).is_ok());
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 use super::recover::NotRecovered;
+use super::retention::Retention;
 use super::snapshot::{Keeper, recover};
 use super::steps::ClockWatch;
 use crate::actors::{Committer, CommitterThread, Daemon, Ended, Health, Parts, Registry};
@@ -62,6 +63,7 @@ pub struct Incarnation {
     committer: CommitterThread,
     reader: Arc<dyn LogReader>,
     clock_watch: ClockWatch,
+    retention: Retention,
     keeper: Keeper,
     /// Writes snapshots meanwhile; not on paused time, where no other thread may work.
     keeping: Option<JoinHandle<()>>,
@@ -93,6 +95,7 @@ impl Incarnation {
         let settings_seq = record_start(outside, &committer, &started).await?;
         let daemon = Subject::Daemon(outside.settings.instance().to_owned());
         let clock_watch = ClockWatch::start(&outside.clock, &committer, daemon, settings_seq);
+        let (own_committer, own_start) = (committer.clone(), started.clone());
         let parts = Parts {
             settings: outside.settings.clone(),
             clock: outside.clock.clone(),
@@ -111,7 +114,9 @@ impl Incarnation {
         };
         let daemon = Daemon::start(parts).await.map_err(NotBegun::Part)?;
         let keeping = (!outside.inline).then(|| keeper.run(&reader));
-        Ok(Self { daemon, committer: thread, reader, clock_watch, keeper, keeping })
+        let started = (own_start, settings_seq);
+        let retention = Retention::start(outside, started, daemon.registry(), own_committer, &reader, &keeper);
+        Ok(Self { daemon, committer: thread, reader, clock_watch, retention, keeper, keeping })
     }
 
     /// The subjects.
@@ -155,6 +160,7 @@ impl Incarnation {
     /// Ends it as a kill would: nothing more is recorded, the log is not closed. Returns when its folder is free again.
     pub async fn crash(self) {
         drop(self.clock_watch);
+        self.retention.end();
         self.daemon.kill().await;
         self.keeping.inspect(JoinHandle::abort);
         self.keeper.end();
@@ -165,6 +171,7 @@ impl Incarnation {
     /// Ends it in order and gives the log back, unclosed.
     pub async fn stop_and_keep(self, reason: &str) -> Option<Box<dyn EventLog>> {
         drop(self.clock_watch);
+        self.retention.end();
         self.daemon.stop(reason).await;
         self.keeping.inspect(JoinHandle::abort);
         self.keeper.end();

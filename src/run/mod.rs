@@ -10,6 +10,7 @@ mod lease;
 mod proving;
 pub mod recover;
 pub mod rescue;
+mod retention;
 pub mod serve;
 pub mod snapshot;
 mod steps;
