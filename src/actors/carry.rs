@@ -25,7 +25,7 @@ impl Registry {
     /// Asks a subject to carry its state, with its next reaction; one that has no actor any more is carried by the supervisor.
     pub(crate) fn carry(&self, app: &AppId) {
         let mut slots = self.slots();
-        let Some(slot) = slots.by_app.get_mut(app) else { return };
+        let slot = slots.slot(app);
         slot.carry = true;
         if !slot.quarantined {
             slot.inbox.nudge();

@@ -108,7 +108,14 @@ async fn from_daemon(args: &Args, server: &str) -> Result<End, CliError> {
     let foreign = |what: &str| CliError::refused(format!("{} {what}", shown(server, 80)), "is it a daemon of this version?");
     let about = remote.get("/v1/log", &[], ABOUT_MAX).await?.body;
     let about: About = serde_json::from_slice(&about).map_err(|error| foreign("does not say what its log is").because(error))?;
-    let (about, mut select) = asked(args, about, subject);
+    let kept = about.kept.unwrap_or(1);
+    let (mut about, mut select) = asked(args, about, subject);
+    if select.from < Seq(kept) {
+        super::output::note(&format!(
+            "wharf: history is from record {kept}; the leaves of what aged out are in a backup of the folder alone, and this one is a part"
+        ));
+        (select.from, about.from) = (Seq(kept), kept);
+    }
     let mut new = NewBackup::begin(&args.file, about).map_err(|error| failed(args, error))?;
     loop {
         let mut query = vec![("from", select.from.to_string()), ("to", select.to.to_string())];

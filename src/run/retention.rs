@@ -116,8 +116,9 @@ struct Aging {
     started: Event,
     settings: Seq,
     registry: Registry,
-    committer: Committer,
+    /// Dropped before the committer is, so that whoever waits for that finds the folder free.
     reader: Arc<dyn LogReader>,
+    committer: Committer,
     keeper: Keeper,
     archive: Option<Arc<Mutex<Archive>>>,
     ended: Arc<Mutex<bool>>,
@@ -190,7 +191,11 @@ impl Aging {
         let ended = Arc::clone(&self.ended);
         let work = move || {
             let ended = lock(&ended);
-            if *ended { None } else { Some(work()) }
+            if *ended {
+                drop(work);
+                return None;
+            }
+            Some(work())
         };
         let done = if self.outside.inline { work() } else { tokio::task::spawn_blocking(work).await.ok().flatten() };
         done.ok_or(Held::Ended)
@@ -199,8 +204,13 @@ impl Aging {
     /// The last record before every step that is under way.
     fn settled(&self) -> Seq {
         let states = self.registry.states();
-        let flights = states.iter().flat_map(|(_, state)| state.hosts.values()).filter_map(|host| host.flights.keys().next());
-        flights.min().map_or(Seq(u64::MAX), |first| Seq(first.0.saturating_sub(1)))
+        let flights = states.iter().flat_map(|(_, state)| state.hosts.values().flat_map(|host| &host.flights));
+        // What is withheld was not sent, and can be so for as long as an operator likes.
+        flights
+            .filter(|(_, flight)| !flight.withheld)
+            .map(|(seq, _)| seq)
+            .min()
+            .map_or(Seq(u64::MAX), |first| Seq(first.0.saturating_sub(1)))
     }
 
     /// Has every subject carried that has records up to there.
