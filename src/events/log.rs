@@ -39,10 +39,7 @@ pub trait EventLog: Send {
     ///
     /// # Errors
     /// See [`NotRemoved`]; after [`NotRemoved::Append`] as after a failed append.
-    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
-        let _ = upto;
-        Ok(None)
-    }
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved>;
 
     /// A reader of what has been acknowledged; it outlives the writer and sees what is appended later.
     fn reader(&self) -> Arc<dyn LogReader>;

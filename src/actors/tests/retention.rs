@@ -71,6 +71,8 @@ fn history(town: &Town) -> BTreeMap<Seq, Record> {
     for segment in segments(&archive(town)).expect("listed") {
         let reader = file::open(&segment.path).expect("a segment opens");
         assert_eq!(check(reader.as_ref()).expect("it can be read").difference, None);
+        let verified = verify_decisions(reader.as_ref()).expect("it can be read");
+        assert!(verified.difference.is_none() && verified.unverifiable.is_none(), "{verified:?}");
         all.extend(records(reader.as_ref()).into_iter().map(|record| (record.header.seq, record)));
     }
     all.extend(town.records().into_iter().map(|record| (record.header.seq, record)));
@@ -107,11 +109,13 @@ fn holds(town: &Town) -> Seq {
 fn freeze(town: &Town, name: &str) {
     let options = OpenOptions::new(Subject::Daemon("demo".to_owned()));
     let (mut log, _) = MemLog::open(&town.disk, &town.outside.clock, town.outside.entropy.clone(), &options).expect("opens");
+    let settings =
+        town.records().iter().rev().find(|record| matches!(record.event, Event::SettingsInForce(_))).map(|record| record.header.seq);
     let reaction = Reaction {
         subject: Subject::App(app(name)),
         time_us: town.outside.clock.now_us(),
         rules: 1,
-        settings: Seq::NONE,
+        settings: settings.expect("settings are in force"),
         drafts: vec![Draft::input(Event::Frozen(Frozen { everything: false }))],
     };
     log.append(&[reaction]).expect("appends");

@@ -151,8 +151,8 @@ async fn a_running_daemon_is_kept_as_its_folder_would_be() {
     assert_eq!(wharf(&["backup", &rest, "--dir", &live]), ExitCode::SUCCESS);
 }
 
-#[tokio::test]
-async fn a_folder_whose_beginning_aged_out_is_verified_kept_and_restored() {
+#[test]
+fn a_folder_whose_beginning_aged_out_is_verified_kept_and_restored() {
     let place = tempfile::tempdir().expect("a folder");
     let path = |name: &str| place.path().join(name).to_str().expect("UTF-8").to_owned();
     let (data, file, restored, seen) = (path("data"), path("log.wharf"), path("restored"), path("seen"));
