@@ -43,7 +43,7 @@ fn erase(args: &Args) -> Result<ExitCode, CliError> {
     // Read first: what is not a sound log is left as it is, and a log knows whose it is.
     let (daemon, archived, removed) = {
         let reader = log::open(&args.dir)?;
-        (daemon(reader.as_ref())?, archived(args, reader.as_ref()), reader.removed())
+        (daemon(reader.as_ref())?, archived(&args.dir, args.seq, reader.as_ref()), reader.removed())
     };
     for segment in &archived {
         let at = shown(&segment.path.display().to_string(), 200);
@@ -86,18 +86,16 @@ fn erase(args: &Args) -> Result<ExitCode, CliError> {
 }
 
 /// The segments of the archive that hold the record, as the log last told where the archive is.
-fn archived(args: &Args, reader: &dyn LogReader) -> Vec<Segment> {
-    let dir = About::of(reader, 0).ok().and_then(|about| about.settings.get("log.archive").cloned()).unwrap_or_default();
+pub(super) fn archived(data_dir: &Path, seq: u64, reader: &dyn LogReader) -> Vec<Segment> {
+    let told = About::of(reader, 0).ok().and_then(|about| about.settings.get("log.archive").cloned());
     // As it is told: between quotes.
-    let dir = dir.trim_matches('"');
-    if dir.is_empty() {
-        return Vec::new();
-    }
-    let found = segments(&args.dir.join(dir)).unwrap_or_else(|error| {
+    let dir: Option<String> = told.and_then(|told| serde_json::from_str(&told).ok());
+    let Some(dir) = dir.filter(|dir| !dir.is_empty()) else { return Vec::new() };
+    let found = segments(&data_dir.join(dir)).unwrap_or_else(|error| {
         output::note(&format!("wharf: the archive cannot be read, and may hold what the record said: {error}"));
         Vec::new()
     });
-    found.into_iter().filter(|segment| (segment.first.0..=segment.last.0).contains(&args.seq)).collect()
+    found.into_iter().filter(|segment| (segment.first.0..=segment.last.0).contains(&seq)).collect()
 }
 
 /// The database's file keeps what was taken out of it until it needs the room: it is written anew.

@@ -133,6 +133,6 @@ pub fn segments(dir: &Path) -> io::Result<Vec<Segment>> {
     for entry in entries {
         found.extend(parse(entry?.path()));
     }
-    found.sort_by(|one, other| (one.first, one.last).cmp(&(other.first, other.last)));
+    found.sort_by_key(|segment| (segment.first, segment.last));
     Ok(found)
 }

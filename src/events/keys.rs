@@ -14,6 +14,10 @@ pub(super) const LEAVES_KEY: u8 = b'l';
 /// The first byte of the key of a subject's numbers: whoever goes on writing must understand them.
 pub(super) const NUMBERS_KEY: u8 = b'R';
 
+pub(super) fn leaves_key(seq: Seq) -> [u8; 9] {
+    key_of(LEAVES_KEY, seq)
+}
+
 pub(super) fn numbers_key(subject: &str) -> Vec<u8> {
     [&[NUMBERS_KEY], subject.as_bytes()].concat()
 }

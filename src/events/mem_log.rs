@@ -20,15 +20,20 @@ use crate::ids::Seq;
 #[derive(Debug, Clone, Default)]
 pub struct MemDisk(Arc<Mutex<Disk>>);
 
+#[derive(Debug, Clone, Default)]
+struct Left {
+    removed: BTreeMap<Seq, Vec<u8>>,
+    numbers: BTreeMap<String, Vec<u8>>,
+}
+
 #[derive(Debug, Default)]
 struct Disk {
     blocks: BTreeMap<Seq, Vec<u8>>,
     /// What a power cut leaves of the blocks that were written since the last sync: each as it was before, if it was there.
     unsynced: BTreeMap<Seq, Option<Vec<u8>>>,
     /// What stays of removed blocks, and the subjects' numbers; and what of both a power cut leaves.
-    removed: BTreeMap<Seq, Vec<u8>>,
-    numbers: BTreeMap<String, Vec<u8>>,
-    unsynced_removal: Option<(BTreeMap<Seq, Vec<u8>>, BTreeMap<String, Vec<u8>>)>,
+    left: Left,
+    unsynced_left: Option<Left>,
     /// Survives every power cut, so that it can be ahead of the blocks.
     cached: BTreeMap<Vec<u8>, Vec<u8>>,
     marks: Vec<u8>,
@@ -77,8 +82,8 @@ impl MemDisk {
             disk.marks = disk.durable_marks.clone();
         }
         if unsynced != Unsynced::Kept {
-            if let Some((removed, numbers)) = disk.unsynced_removal.take() {
-                (disk.removed, disk.numbers) = (removed, numbers);
+            if let Some(left) = disk.unsynced_left.take() {
+                disk.left = left;
             }
             for (key, before) in std::mem::take(&mut disk.unsynced) {
                 match before {
@@ -88,7 +93,7 @@ impl MemDisk {
             }
         }
         disk.unsynced.clear();
-        disk.unsynced_removal = None;
+        disk.unsynced_left = None;
         disk.durable_marks = disk.marks.clone();
         disk.fault = None;
         disk.life += 1;
@@ -109,7 +114,7 @@ impl MemDisk {
 
     /// The same for what stays of removed blocks.
     pub fn edit_removed(&self, change: impl FnOnce(&mut BTreeMap<Seq, Vec<u8>>)) {
-        change(&mut self.disk().removed);
+        change(&mut self.disk().left.removed);
     }
 
     /// Changes what is cached.
@@ -228,24 +233,24 @@ impl Store for MemStore {
 
     fn remove(&self, removal: Removal) -> io::Result<()> {
         let mut disk = self.writable()?;
-        if disk.unsynced_removal.is_none() {
-            disk.unsynced_removal = Some((disk.removed.clone(), disk.numbers.clone()));
+        if disk.unsynced_left.is_none() {
+            disk.unsynced_left = Some(disk.left.clone());
         }
         for (key, leaves) in removal.blocks {
             let before = disk.blocks.remove(&key);
             disk.unsynced.entry(key).or_insert(before);
-            disk.removed.insert(key, leaves);
+            disk.left.removed.insert(key, leaves);
         }
-        disk.numbers.extend(removal.numbers);
+        disk.left.numbers.extend(removal.numbers);
         Ok(())
     }
 
     fn visit_removed(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
-        self.each(|disk| &disk.removed, from, visit)
+        self.each(|disk| &disk.left.removed, from, visit)
     }
 
     fn visit_numbers(&self, visit: &mut dyn FnMut(&str, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
-        let all = self.disk.disk().numbers.clone();
+        let all = self.disk.disk().left.numbers.clone();
         let _ = all.iter().try_for_each(|(subject, numbers)| visit(subject, numbers));
         Ok(())
     }
@@ -266,7 +271,7 @@ impl Store for MemStore {
             return Err(io::Error::other("the sync failed"));
         }
         disk.unsynced.clear();
-        disk.unsynced_removal = None;
+        disk.unsynced_left = None;
         Ok(())
     }
 

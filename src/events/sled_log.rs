@@ -16,7 +16,7 @@ use super::cache::{self, Cache, Change};
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
 use super::folder::{close_to_others, lock, make_folder, parent, remove_unusable_snapshots, repair_conf, sync_path, wait_for_threads};
-use super::keys::{BLOCK_KEY, CACHE_KEY, LEAVES_KEY, NUMBERS_KEY, cache_key, key, key_of, numbers_key, place_of, seq_of};
+use super::keys::{BLOCK_KEY, CACHE_KEY, LEAVES_KEY, NUMBERS_KEY, cache_key, key, key_of, leaves_key, numbers_key, place_of, seq_of};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
 use super::record::{Reaction, Record};
@@ -182,20 +182,13 @@ impl SledStore {
 
     fn beside(dir: &Path, path: &Path, db: sled::Db, lock: File, access: Access) -> io::Result<Self> {
         let data = File::open(path.join("db"))?;
+        let (blobs, syncs) = (path.join("blobs"), AtomicU64::new(0));
         let Access::Writing { extra_sync } = access else {
             let marks = match File::open(dir.join("marks")) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 marks => Some(marks?),
             };
-            return Ok(Self {
-                db: Some(db),
-                data,
-                marks,
-                blobs: path.join("blobs"),
-                extra_sync: false,
-                syncs: AtomicU64::new(0),
-                _lock: lock,
-            });
+            return Ok(Self { db: Some(db), data, marks, blobs, extra_sync: false, syncs, _lock: lock });
         };
         let marks = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("marks"))?;
         let length = usize::try_from(marks.metadata()?.len()).unwrap_or(marks::FILE);
@@ -209,7 +202,7 @@ impl SledStore {
         sync_path(path)?;
         sync_path(dir)?;
         sync_path(parent(dir))?;
-        Ok(Self { db: Some(db), data, marks: Some(marks), blobs: path.join("blobs"), extra_sync, syncs: AtomicU64::new(0), _lock: lock })
+        Ok(Self { db: Some(db), data, marks: Some(marks), blobs, extra_sync, syncs, _lock: lock })
     }
 }
 
@@ -227,24 +220,29 @@ impl SledStore {
         self.db.as_ref().expect("it is taken by drop alone")
     }
 
+    /// Puts and removes, all or nothing.
+    fn apply(&self, changes: impl Iterator<Item = Change>) -> io::Result<()> {
+        let mut all = sled::Batch::default();
+        for (key, value) in changes {
+            match value {
+                Some(value) => all.insert(key, value),
+                None => all.remove(key),
+            }
+        }
+        self.db().apply_batch(all).map_err(from_sled)
+    }
+
     /// The values of a letter in the order of their seqs, from the greatest that is not above `from`.
     fn visit_values(&self, letter: u8, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
         let key = |seq| key_of(letter, seq);
-        let mut first = from;
-        for found in self.db().range(key(Seq::NONE)..=key(from)).rev() {
-            if let Some(seq) = seq_of(&found.map_err(from_sled)?.0) {
-                first = seq;
-                break;
-            }
-        }
+        let mut before = self.db().range(key(Seq::NONE)..=key(from)).rev();
+        let before = before.find_map(|found| found.map(|(key, _)| seq_of(&key)).transpose());
+        let first = before.transpose().map_err(from_sled)?.unwrap_or(from);
         for found in self.db().range(key(first).to_vec()..vec![letter + 1]) {
             let (key, value) = found.map_err(from_sled)?;
             // What lies under no such key is no such value, whatever it is: damage with a name, which hides nothing.
-            let ended = match seq_of(&key) {
-                Some(seq) => visit(seq, &value),
-                None => visit(place_of(&key), &[]),
-            };
-            if ended.is_break() {
+            let (seq, value) = seq_of(&key).map_or((place_of(&key), &[][..]), |seq| (seq, &value[..]));
+            if visit(seq, value).is_break() {
                 break;
             }
         }
@@ -297,15 +295,9 @@ impl Store for SledStore {
     }
 
     fn remove(&self, removal: Removal) -> io::Result<()> {
-        let mut all = sled::Batch::default();
-        for (seq, leaves) in removal.blocks {
-            all.remove(&key(seq));
-            all.insert(&key_of(LEAVES_KEY, seq), leaves);
-        }
-        for (subject, numbers) in removal.numbers {
-            all.insert(numbers_key(&subject), numbers);
-        }
-        self.db().apply_batch(all).map_err(from_sled)
+        let Removal { blocks, numbers } = removal;
+        let blocks = blocks.into_iter().flat_map(|(seq, leaves)| [(key(seq).to_vec(), None), (leaves_key(seq).to_vec(), Some(leaves))]);
+        self.apply(blocks.chain(numbers.into_iter().map(|(subject, numbers)| (numbers_key(&subject), Some(numbers)))))
     }
 
     fn visit_removed(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
@@ -374,16 +366,34 @@ impl Cache for SledStore {
     }
 
     fn change(&self, changes: Vec<Change>) -> io::Result<()> {
-        let mut all = sled::Batch::default();
-        for (key, value) in changes {
-            match value {
-                Some(value) => all.insert(cache_key(&key), value),
-                None => all.remove(cache_key(&key)),
-            }
-        }
-        self.db().apply_batch(all).map_err(from_sled)
+        self.apply(changes.into_iter().map(|(key, value)| (cache_key(&key), value)))
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::ids::Subject;
+
+    #[test]
+    fn what_a_newer_build_stored_is_ignored_or_needs_that_build() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let open = || {
+            let options = OpenOptions::new(Subject::daemon("world").expect("a name"));
+            SledLog::open(folder.path(), &Clock::simulated(1), Entropy::os(), &options).map(|(_, opened)| opened.head)
+        };
+        let put = |key: &[u8]| {
+            let access = Access::Writing { extra_sync: true };
+            let store = SledStore::open(folder.path(), lock(folder.path())?, access, Tuning::USUAL)?;
+            store.db().insert(key, &[1]).map_err(|error| engine::open_error(from_sled(error)))?;
+            store.sync().map_err(engine::open_error)
+        };
+        assert!(matches!(open(), Ok(Seq(1))));
+        put(b"a small letter").expect("stored");
+        put(b"zz").expect("stored");
+        assert!(matches!(open(), Ok(Seq(1))));
+        put(b"Tree at 7").expect("stored");
+        assert!(matches!(open(), Err(OpenError::NeedsVersion { seq: Seq::NONE, .. })));
+        assert!(SledLog::open_for_reading(folder.path()).is_ok());
+    }
+}

@@ -112,7 +112,7 @@ impl Incarnation {
             sources: outside.sources.clone(),
             digest_key: outside.digest_key,
         };
-        let daemon = Daemon::start(parts).await.map_err(NotBegun::Part)?;
+        let daemon = Box::pin(Daemon::start(parts)).await.map_err(NotBegun::Part)?;
         let keeping = (!outside.inline).then(|| keeper.run(&reader));
         let started = (own_start, settings_seq);
         let retention = Retention::start(outside, started, daemon.registry(), own_committer, &reader, &keeper);

@@ -93,9 +93,7 @@ pub fn verify_decisions_under(reader: &dyn LogReader, known: &dyn Fn(u16) -> Opt
 /// What is carried must be what the records before it came to.
 fn compare_carried(state: &App, records: &[Record], compared: &mut u64) -> Option<Difference> {
     let parts = || records.iter().filter(|record| matches!(record.event, Event::SubjectCarried(_)));
-    if parts().next().is_none() {
-        return None;
-    }
+    parts().next()?;
     *compared += 1;
     let mut expected = carry::in_parts(state).unwrap_or_default().into_iter();
     for record in parts() {
@@ -104,7 +102,7 @@ fn compare_carried(state: &App, records: &[Record], compared: &mut u64) -> Optio
             return Some(Difference { seq: record.header.seq, recorded: Some(record.event.clone()), planned });
         }
     }
-    let last = parts().last().map_or(Seq::NONE, |last| last.header.seq);
+    let last = parts().next_back().map_or(Seq::NONE, |last| last.header.seq);
     expected.next().map(|missing| Difference { seq: last, recorded: None, planned: Some(missing) })
 }
 

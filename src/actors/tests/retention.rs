@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::poison::{At, poison};
 use super::support::{Town, app, is};
+use crate::app::carry::in_parts;
 use crate::app::react::committed;
 use crate::app::rules::Rules;
 use crate::app::state::App;
@@ -107,8 +108,7 @@ fn holds(town: &Town) -> Seq {
 
 /// Freezes an app while nothing runs.
 fn freeze(town: &Town, name: &str) {
-    let options = OpenOptions::new(Subject::Daemon("demo".to_owned()));
-    let (mut log, _) = MemLog::open(&town.disk, &town.outside.clock, town.outside.entropy.clone(), &options).expect("opens");
+    let mut log = open(town);
     let settings =
         town.records().iter().rev().find(|record| matches!(record.event, Event::SettingsInForce(_))).map(|record| record.header.seq);
     let reaction = Reaction {
@@ -193,6 +193,62 @@ async fn age_out_everything_delete_the_snapshots_restart_every_subject_is_what_i
     assert!(town.records().iter().any(|record| matches!(&record.event, Event::IncarnationStarted(started) if started.number == 3)));
     town.stop().await;
     holds(&town);
+}
+
+/// Appends to the log of a town where nothing runs.
+fn open(town: &Town) -> MemLog {
+    let options = OpenOptions::new(Subject::Daemon("demo".to_owned()));
+    MemLog::open(&town.disk, &town.outside.clock, town.outside.entropy.clone(), &options).expect("opens").0
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_carried_state_that_differs_from_what_the_records_say_is_found() {
+    let mut town = Town::with(keeps_ten_minutes).await;
+    town.start().await;
+    town.live_app("acme/bot").await;
+    town.stop().await;
+    let records = town.records();
+    let state = recover(MemLog::open_for_reading(&town.disk).expect("opens").as_ref()).expect("it can be folded").0.states
+        [&app("acme/bot")]
+        .clone();
+    let settings = records.iter().rev().find(|record| matches!(record.event, Event::SettingsInForce(_))).expect("there").header.seq;
+    let mut log = open(&town);
+    let mut carry = |state: &App| {
+        let drafts = in_parts(state).expect("small").into_iter().map(Draft::input).collect();
+        let (subject, time_us) = (Subject::App(app("acme/bot")), town.outside.clock.now_us());
+        log.append(&[Reaction { subject, time_us, rules: 1, settings, drafts }]).expect("appended").concat()[0].header.seq
+    };
+    carry(&state);
+    let reader = MemLog::open_for_reading(&town.disk).expect("opens");
+    let verified = verify_decisions(reader.as_ref()).expect("it can be read");
+    assert!(verified.difference.is_none() && verified.carried == 1, "{verified:?}");
+    drop(reader);
+    let forged = carry(&App { frozen: true, ..state });
+    let reader = MemLog::open_for_reading(&town.disk).expect("opens");
+    let (_, difference) = verify_decisions(reader.as_ref()).expect("it can be read").difference.expect("it is found");
+    assert_eq!(difference.seq, forged);
+    assert!(difference.recorded.is_some() && difference.planned.is_some_and(|planned| Some(planned) != difference.recorded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_aged_out_without_being_carried_is_not_acted_on() {
+    let mut town = Town::with(keeps_ten_minutes).await;
+    town.start().await;
+    town.live_app("acme/bot").await;
+    town.stop().await;
+    town.disk.edit_cached(BTreeMap::clear);
+    let mut log = open(&town);
+    let head = log.reader().head();
+    while log.remove(head).expect("removed").is_some() {}
+    Box::new(log).close().expect("closes");
+    let (pods, sent) = (town.pods(), town.sent().len());
+    town.start().await;
+    town.world.gateway.deploy("acme/bot");
+    town.run(300).await;
+    assert!(town.state("acme/bot").is_some_and(|state| state.quarantined), "{}", town.story());
+    assert_eq!((town.pods(), town.sent().len()), (pods, sent), "{}", town.story());
+    // Others are.
+    town.live_app("acme/bee").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -233,6 +233,46 @@ fn what_is_done_to_what_stays_is_found() {
     assert!(matches!(world.try_open(&options()), Err(OpenError::Damaged { .. })));
 }
 
+#[test]
+fn proofs_hold_while_the_beginning_goes() {
+    let world = InMemory::new();
+    let (mut log, _) = world.open();
+    fill(&mut *log, 400);
+    let reader = log.reader();
+    let (heads, _) = heads(&*reader);
+    let (head, size) = (reader.head().0, heads.len() as u64 - 1);
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut log = log;
+            for upto in (0..head).step_by(3) {
+                remove(&mut *log, Seq(upto));
+            }
+            ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        let mut kept = Leaves::new(reader.id());
+        let mut rounds = 0;
+        while rounds < 3 || !ended.load(std::sync::atomic::Ordering::Relaxed) {
+            rounds += 1;
+            for leaves in [&mut kept, &mut Leaves::new(reader.id())] {
+                let roots = leaves.roots(&*reader, &[0..size, 0..size / 2]).expect("there");
+                assert_eq!(roots, [heads[size as usize].root, heads[size as usize / 2].root]);
+            }
+            let answer = extends(&*reader, reader.id(), &heads[size as usize]).expect("the store answers");
+            assert_eq!(answer, Extends::Yes { since: 0 });
+            let mut last = 0;
+            let visit = &mut |item: crate::events::stored::Item| {
+                let seq = item.expect("sound").header.subject_seq;
+                assert!(seq > last, "{seq} {last}");
+                last = seq;
+                std::ops::ControlFlow::Continue(())
+            };
+            reader.subject(&app("bee"), Seq(1), visit).expect("the store answers");
+        }
+    });
+    sound(&*reader);
+}
+
 /// A whole backup of a reader.
 fn backup(reader: &dyn LogReader, path: &std::path::Path) {
     let about = About::of(reader, 7).expect("the store answers");
