@@ -3,6 +3,7 @@
 //! Others hold typed handles, never a channel or an actor's reference. The guarantees are in ARCHITECTURE.md, "Actors".
 
 mod beat;
+mod carry;
 mod cluster;
 mod committer;
 mod daemon;

@@ -216,6 +216,9 @@ pub fn open(dir: &Path) -> Result<Arc<dyn LogReader>, CliError> {
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let reader = open(&args.dir)?;
     let filter = Filter::of(args, &reader.subjects(), Clock::wall_now_us())?;
+    if let Some(removed) = reader.removed() {
+        super::output::note(&format!("wharf: history is from record {}: what is before it aged out", removed.kept));
+    }
     let mut out = super::output::stdout();
     let mut failed = None;
     let mut visit = |item: Item| {

@@ -36,7 +36,7 @@ pub fn payload(event: &Event) -> Value {
         SecretSeen SecretGone WantSeen WantConfirmed WantMissing WantRefused VerdictReached PodEnded AlarmRaised AlarmCleared
         StepIssued StepSettled StepRevoked StepWithheld ApiCalled StepExplained TailAsked TailKept TailUnavailable TailText
         MessageText Frozen Thawed RetryAsked StopAsked Quarantined EnvironmentFetched SourceKept SettingsTold OperatorSaid
-        RecordErased CallRefused
+        RecordErased SubjectCarried CallRefused
     );
     readable("", value)
 }
@@ -57,6 +57,7 @@ pub fn moment(us: i64) -> String {
 fn readable(key: &str, value: Value) -> Value {
     match value {
         Value::Array(items) => match bytes_of(&items) {
+            _ if key == "bytes" => Value::from(items.iter().map(|item| format!("{:02x}", item.as_u64().unwrap_or(0))).collect::<String>()),
             Some(bytes) if key == "sha256" => Value::from(hex(&bytes[..6])),
             Some(bytes) => Value::from(hex(&bytes)),
             None => items.into_iter().map(|item| readable(key, item)).collect(),
@@ -88,6 +89,8 @@ fn fields_in_words(fields: &Map<String, Value>) -> String {
         let (key, words) = match (key.strip_suffix("_us"), value.as_i64()) {
             (Some(short), Some(us)) if MOMENTS.contains(&key.as_str()) => (short, if us == 0 { String::new() } else { moment(us) }),
             (Some(short), Some(us)) => (short, duration(us)),
+            // A count of bytes is a number.
+            _ if key == "bytes" && value.is_string() => (key.as_str(), format!("{}B", value.as_str().map_or(0, str::len) / 2)),
             _ => (key.as_str(), value_in_words(value)),
         };
         if !words.is_empty() {

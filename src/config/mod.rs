@@ -43,6 +43,8 @@ pub struct Settings {
     pub plan: Plan,
     /// What is written to stderr.
     pub telemetry: Telemetry,
+    /// How long the log is kept.
+    pub log: Log,
     /// What bounds the daemon itself.
     pub limits: Limits,
 }
@@ -259,6 +261,18 @@ pub enum Format {
     Text,
     /// JSON lines.
     Json,
+}
+
+/// How long the log is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// Older records age out, seconds; 0: none does by its age.
+    pub keep_s: u64,
+    /// The oldest records age out when the log is larger, bytes; 0: none does by the size.
+    pub keep_bytes: u64,
+    /// A folder that what ages out is written to before; empty: none.
+    pub archive: String,
 }
 
 /// What bounds the daemon itself.

@@ -16,6 +16,7 @@ use super::log::{
 use super::marks::{CEILING_AHEAD, Ceiling, Mark, Marks};
 use super::record::{Draft, Event, Reaction, Record};
 use super::recover::{Recovered, recover};
+use super::retention::{self, Base, NotRemoved, Removed};
 use super::store::Store;
 use super::stored::{Visit, each_item};
 use super::tree::{Tree, TreeHead};
@@ -45,6 +46,7 @@ struct State {
     /// The last key that readers see: what a commit in progress has stored is not acknowledged.
     visible: Seq,
     index: Index,
+    removed: Option<Removed>,
 }
 
 /// Why an I/O error keeps a log from being opened.
@@ -73,15 +75,9 @@ fn append_error(error: io::Error) -> AppendError {
 pub(super) fn open_for_reading<S: Store>(store: S) -> Result<Arc<Shared<S>>, OpenError> {
     let found = recover(&store).map_err(open_error)?;
     let log = found.log.ok_or(OpenError::Missing)?;
-    Ok(share(store, found.marks.mark.clone(), log, &found.tree, found.last, Seq(u64::MAX), found.index))
-}
-
-fn share<S: Store>(store: S, mark: Option<Mark>, log: LogId, tree: &Tree, head: Seq, visible: Seq, index: Index) -> Arc<Shared<S>> {
-    Arc::new(Shared {
-        store,
-        state: RwLock::new(State { acknowledged: Acknowledged { log, head, tree: tree.head() }, visible, index }),
-        mark,
-    })
+    let acknowledged = Acknowledged { log, head: found.last, tree: found.tree.head() };
+    let state = State { acknowledged, visible: Seq(u64::MAX), index: found.index, removed: found.removed };
+    Ok(Arc::new(Shared { store, state: RwLock::new(state), mark: found.marks.mark }))
 }
 
 impl<S: Store> Engine<S> {
@@ -132,7 +128,9 @@ impl<S: Store> Engine<S> {
             index.begin_log();
         }
         let mark = recovered.marks.mark.clone();
-        let shared = share(store, mark, position.log, &position.tree, position.last, position.last, index);
+        let acknowledged = Acknowledged { log: position.log, head: position.last, tree: position.tree.head() };
+        let state = State { acknowledged, visible: position.last, index, removed: recovered.removed };
+        let shared = Arc::new(Shared { store, state: RwLock::new(state), mark });
         Self { shared, position, marks: recovered.marks, entropy, failed: false }
     }
 
@@ -172,6 +170,7 @@ impl<S: Store> Engine<S> {
         // A block that is rewritten is counted already.
         let new = |(key, _): &&(Seq, Vec<u8>)| *key > self.position.last;
         let blocks = commit.batches.iter().flatten().filter(new).count();
+        let bytes: usize = commit.batches.iter().flatten().filter(new).map(|(_, block)| block.len()).sum();
         for batch in commit.batches {
             self.shared.store.put(batch)?;
         }
@@ -183,6 +182,7 @@ impl<S: Store> Engine<S> {
             state.index.extend(subject, added);
         }
         state.index.blocks += blocks as u64;
+        state.index.bytes += bytes as u64;
         state.visible = last;
         (state.acknowledged.head, state.acknowledged.tree) = (last, self.position.tree.head());
         Ok(commit.records)
@@ -244,6 +244,25 @@ impl<S: Store> EventLog for Engine<S> {
         Ok(records.into_iter().flatten().next().expect("the reaction has one event"))
     }
 
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        if self.failed {
+            return Err(AppendError::Stopped.into());
+        }
+        let Some(planned) = retention::plan(&self.shared.store, upto)? else { return Ok(None) };
+        let (blocks, subjects) = (planned.removal.blocks.len(), planned.subjects);
+        self.shared.store.remove(planned.removal).and_then(|()| self.shared.store.sync()).map_err(|error| {
+            self.failed = true;
+            append_error(error)
+        })?;
+        let mut state = self.shared.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.index.remove(subjects.keys(), planned.removed.kept);
+        state.index.blocks -= blocks as u64;
+        state.index.bytes -= planned.bytes;
+        state.index.records -= planned.records;
+        state.removed = Some(planned.removed);
+        Ok(state.removed)
+    }
+
     fn reader(&self) -> Arc<dyn LogReader> {
         self.shared.clone()
     }
@@ -285,7 +304,10 @@ impl<S: Store> LogReader for Shared<S> {
         let mut ended = ControlFlow::Continue(());
         for key in keys {
             self.store.visit(key, &mut |found, bytes| {
-                ended = each_item(found, bytes, from, Some(&text), visit);
+                // One that aged out meanwhile is not there: another one is in its place.
+                if found == key {
+                    ended = each_item(found, bytes, from, Some(&text), visit);
+                }
                 ControlFlow::Break(())
             })?;
             if ended.is_break() {
@@ -310,6 +332,30 @@ impl<S: Store> LogReader for Shared<S> {
     fn stored(&self) -> StoredSize {
         let size = self.store.size().unwrap_or_default();
         let state = self.state();
-        StoredSize { blocks: state.index.blocks, records: state.index.records, ..size }
+        StoredSize { blocks: state.index.blocks, block_bytes: state.index.bytes, records: state.index.records, ..size }
+    }
+
+    fn removed(&self) -> Option<Removed> {
+        self.state().removed
+    }
+
+    fn base(&self) -> Option<Base> {
+        self.store.base()
+    }
+
+    fn removed_blocks(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> Result<(), ReadError> {
+        Ok(self.store.visit_removed(from, visit)?)
+    }
+
+    fn removed_numbers(&self, visit: &mut dyn FnMut(&str, &[u8]) -> ControlFlow<()>) -> Result<(), ReadError> {
+        Ok(self.store.visit_numbers(visit)?)
+    }
+
+    fn cut_subjects(&self) -> Vec<Subject> {
+        self.state().index.cut_subjects()
+    }
+
+    fn subjects_before(&self, kept: Seq) -> Vec<Subject> {
+        self.state().index.subjects_before(kept)
     }
 }

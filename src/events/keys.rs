@@ -8,8 +8,27 @@ pub(super) const BLOCK_KEY: u8 = b'b';
 /// The first byte of a cached value's key.
 pub(super) const CACHE_KEY: u8 = b's';
 
+/// The first byte of the key of what stays of a block that aged out.
+pub(super) const LEAVES_KEY: u8 = b'l';
+
+/// The first byte of the key of a subject's numbers: whoever goes on writing must understand them.
+pub(super) const NUMBERS_KEY: u8 = b'R';
+
+pub(super) fn leaves_key(seq: Seq) -> [u8; 9] {
+    key_of(LEAVES_KEY, seq)
+}
+
+pub(super) fn numbers_key(subject: &str) -> Vec<u8> {
+    [&[NUMBERS_KEY], subject.as_bytes()].concat()
+}
+
 pub(super) fn key(seq: Seq) -> [u8; 9] {
-    let mut key = [BLOCK_KEY; 9];
+    key_of(BLOCK_KEY, seq)
+}
+
+/// The key of a value of that letter that belongs to a block.
+pub(super) fn key_of(letter: u8, seq: Seq) -> [u8; 9] {
+    let mut key = [letter; 9];
     key[1..].copy_from_slice(&seq.0.to_be_bytes());
     key
 }

@@ -16,12 +16,13 @@ use super::cache::{self, Cache, Change};
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
 use super::folder::{close_to_others, lock, make_folder, parent, remove_unusable_snapshots, repair_conf, sync_path, wait_for_threads};
-use super::keys::{BLOCK_KEY, CACHE_KEY, cache_key, key, place_of, seq_of};
+use super::keys::{BLOCK_KEY, CACHE_KEY, LEAVES_KEY, NUMBERS_KEY, cache_key, key, key_of, leaves_key, numbers_key, place_of, seq_of};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
 use super::record::{Reaction, Record};
 use super::renew;
-use super::store::{Batch, Store};
+use super::retention::{NotRemoved, Removed};
+use super::store::{Batch, Removal, Store};
 use crate::clock::{Clock, Entropy};
 use crate::ids::Seq;
 
@@ -111,6 +112,10 @@ impl EventLog for SledLog {
         self.0.erase(erasure)
     }
 
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        self.0.remove(upto)
+    }
+
     fn reader(&self) -> Arc<dyn LogReader> {
         self.0.reader()
     }
@@ -177,20 +182,13 @@ impl SledStore {
 
     fn beside(dir: &Path, path: &Path, db: sled::Db, lock: File, access: Access) -> io::Result<Self> {
         let data = File::open(path.join("db"))?;
+        let (blobs, syncs) = (path.join("blobs"), AtomicU64::new(0));
         let Access::Writing { extra_sync } = access else {
             let marks = match File::open(dir.join("marks")) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 marks => Some(marks?),
             };
-            return Ok(Self {
-                db: Some(db),
-                data,
-                marks,
-                blobs: path.join("blobs"),
-                extra_sync: false,
-                syncs: AtomicU64::new(0),
-                _lock: lock,
-            });
+            return Ok(Self { db: Some(db), data, marks, blobs, extra_sync: false, syncs, _lock: lock });
         };
         let marks = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("marks"))?;
         let length = usize::try_from(marks.metadata()?.len()).unwrap_or(marks::FILE);
@@ -204,7 +202,7 @@ impl SledStore {
         sync_path(path)?;
         sync_path(dir)?;
         sync_path(parent(dir))?;
-        Ok(Self { db: Some(db), data, marks: Some(marks), blobs: path.join("blobs"), extra_sync, syncs: AtomicU64::new(0), _lock: lock })
+        Ok(Self { db: Some(db), data, marks: Some(marks), blobs, extra_sync, syncs, _lock: lock })
     }
 }
 
@@ -220,6 +218,35 @@ impl SledStore {
 
     fn db(&self) -> &sled::Db {
         self.db.as_ref().expect("it is taken by drop alone")
+    }
+
+    /// Puts and removes, all or nothing.
+    fn apply(&self, changes: impl Iterator<Item = Change>) -> io::Result<()> {
+        let mut all = sled::Batch::default();
+        for (key, value) in changes {
+            match value {
+                Some(value) => all.insert(key, value),
+                None => all.remove(key),
+            }
+        }
+        self.db().apply_batch(all).map_err(from_sled)
+    }
+
+    /// The values of a letter in the order of their seqs, from the greatest that is not above `from`.
+    fn visit_values(&self, letter: u8, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        let key = |seq| key_of(letter, seq);
+        let mut before = self.db().range(key(Seq::NONE)..=key(from)).rev();
+        let before = before.find_map(|found| found.map(|(key, _)| seq_of(&key)).transpose());
+        let first = before.transpose().map_err(from_sled)?.unwrap_or(from);
+        for found in self.db().range(key(first).to_vec()..vec![letter + 1]) {
+            let (key, value) = found.map_err(from_sled)?;
+            // What lies under no such key is no such value, whatever it is: damage with a name, which hides nothing.
+            let (seq, value) = seq_of(&key).map_or((place_of(&key), &[][..]), |seq| (seq, &value[..]));
+            if visit(seq, value).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn marks_file(&self) -> io::Result<&File> {
@@ -252,25 +279,7 @@ fn from_sled(error: sled::Error) -> io::Error {
 
 impl Store for SledStore {
     fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
-        let mut first = from;
-        for found in self.db().range(key(Seq::NONE)..=key(from)).rev() {
-            if let Some(seq) = seq_of(&found.map_err(from_sled)?.0) {
-                first = seq;
-                break;
-            }
-        }
-        for found in self.db().range(key(first).to_vec()..vec![BLOCK_KEY + 1]) {
-            let (key, block) = found.map_err(from_sled)?;
-            // What lies under no block's key is no block, whatever it is: damage with a name, which hides nothing.
-            let ended = match seq_of(&key) {
-                Some(seq) => visit(seq, &block),
-                None => visit(place_of(&key), &[]),
-            };
-            if ended.is_break() {
-                break;
-            }
-        }
-        Ok(())
+        self.visit_values(BLOCK_KEY, from, visit)
     }
 
     fn put(&self, batch: Batch) -> io::Result<()> {
@@ -283,6 +292,26 @@ impl Store for SledStore {
             all.insert(&key(seq), block);
         }
         self.db().apply_batch(all).map_err(from_sled)
+    }
+
+    fn remove(&self, removal: Removal) -> io::Result<()> {
+        let Removal { blocks, numbers } = removal;
+        let blocks = blocks.into_iter().flat_map(|(seq, leaves)| [(key(seq).to_vec(), None), (leaves_key(seq).to_vec(), Some(leaves))]);
+        self.apply(blocks.chain(numbers.into_iter().map(|(subject, numbers)| (numbers_key(&subject), Some(numbers)))))
+    }
+
+    fn visit_removed(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        self.visit_values(LEAVES_KEY, from, visit)
+    }
+
+    fn visit_numbers(&self, visit: &mut dyn FnMut(&str, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        for found in self.db().scan_prefix([NUMBERS_KEY]) {
+            let (key, numbers) = found.map_err(from_sled)?;
+            if visit(&String::from_utf8_lossy(&key[1..]), &numbers).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -306,7 +335,8 @@ impl Store for SledStore {
     }
 
     fn needs_newer(&self) -> io::Result<bool> {
-        self.db().range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
+        let mut capital = self.db().range([b'A']..[NUMBERS_KEY]).chain(self.db().range([NUMBERS_KEY + 1]..[b'Z' + 1]));
+        capital.next().transpose().map(|found| found.is_some()).map_err(from_sled)
     }
 
     fn cache(&self) -> Option<&dyn Cache> {
@@ -336,14 +366,7 @@ impl Cache for SledStore {
     }
 
     fn change(&self, changes: Vec<Change>) -> io::Result<()> {
-        let mut all = sled::Batch::default();
-        for (key, value) in changes {
-            match value {
-                Some(value) => all.insert(cache_key(&key), value),
-                None => all.remove(cache_key(&key)),
-            }
-        }
-        self.db().apply_batch(all).map_err(from_sled)
+        self.apply(changes.into_iter().map(|(key, value)| (cache_key(&key), value)))
     }
 }
 

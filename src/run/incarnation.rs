@@ -6,6 +6,7 @@ use tokio::task::JoinHandle;
 
 use super::recover::NotRecovered;
 use super::refused::RefusalsRecorder;
+use super::retention::Retention;
 use super::snapshot::{Keeper, recover};
 use super::steps::ClockWatch;
 use crate::actors::{Committer, CommitterThread, Daemon, Ended, Health, Parts, Registry};
@@ -67,6 +68,7 @@ pub struct Incarnation {
     reader: Arc<dyn LogReader>,
     clock_watch: ClockWatch,
     refusals: RefusalsRecorder,
+    retention: Retention,
     keeper: Keeper,
     /// Writes snapshots meanwhile; not on paused time, where no other thread may work.
     keeping: Option<JoinHandle<()>>,
@@ -99,6 +101,7 @@ impl Incarnation {
         let daemon = Subject::Daemon(outside.settings.instance().to_owned());
         let clock_watch = ClockWatch::start(&outside.clock, &committer, daemon.clone(), settings_seq);
         let refusals = RefusalsRecorder::start(outside, &committer, daemon, settings_seq);
+        let (own_committer, own_start) = (committer.clone(), started.clone());
         let parts = Parts {
             settings: outside.settings.clone(),
             clock: outside.clock.clone(),
@@ -115,9 +118,11 @@ impl Incarnation {
             sources: outside.sources.clone(),
             digest_key: outside.digest_key,
         };
-        let daemon = Daemon::start(parts).await.map_err(NotBegun::Part)?;
+        let daemon = Box::pin(Daemon::start(parts)).await.map_err(NotBegun::Part)?;
         let keeping = (!outside.inline).then(|| keeper.run(&reader));
-        Ok(Self { daemon, committer: thread, reader, clock_watch, refusals, keeper, keeping })
+        let started = (own_start, settings_seq);
+        let retention = Retention::start(outside, started, daemon.registry(), own_committer, &reader, &keeper);
+        Ok(Self { daemon, committer: thread, reader, clock_watch, refusals, retention, keeper, keeping })
     }
 
     /// The subjects.
@@ -162,6 +167,7 @@ impl Incarnation {
     pub async fn crash(self) {
         drop(self.clock_watch);
         drop(self.refusals);
+        self.retention.end();
         self.daemon.kill().await;
         self.keeping.inspect(JoinHandle::abort);
         self.keeper.end();
@@ -173,6 +179,7 @@ impl Incarnation {
     pub async fn stop_and_keep(self, reason: &str) -> Option<Box<dyn EventLog>> {
         drop(self.clock_watch);
         drop(self.refusals);
+        self.retention.end();
         self.daemon.stop(reason).await;
         self.keeping.inspect(JoinHandle::abort);
         self.keeper.end();

@@ -11,6 +11,7 @@ mod proving;
 pub mod recover;
 mod refused;
 pub mod rescue;
+mod retention;
 pub mod serve;
 pub mod snapshot;
 mod steps;

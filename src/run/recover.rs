@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use crate::app::carry::Waiting;
 use crate::app::react::committed_safely;
 use crate::app::rules::Rules;
 use crate::app::state::App;
+use crate::events::carried::DaemonParts;
 use crate::events::log::LogReader;
 use crate::events::record::{Event, Record};
 use crate::events::stored::Body;
@@ -18,6 +20,10 @@ pub struct Recovered {
     pub states: BTreeMap<AppId, App>,
     /// The apps among them whose records cannot be folded: what is known of them is worth nothing, and they are not acted on.
     pub broken: BTreeSet<AppId>,
+    /// The apps whose former records aged out and whose carried state has not come yet.
+    pub waiting: Waiting,
+    /// The daemon's own records, as they are carried.
+    pub daemon: DaemonParts,
     /// Lives of the process so far.
     pub incarnations: u64,
     /// Log time of the last record.
@@ -49,6 +55,7 @@ pub enum NotRecovered {
 pub fn fold_on(recovered: &mut Recovered, reader: &dyn LogReader, from: Seq, to: Seq) -> Result<BTreeSet<AppId>, NotRecovered> {
     let mut touched = BTreeSet::new();
     let mut failed = None;
+    recovered.begin_at(reader, from);
     let read = reader.scan(from, &mut |item| {
         let step = match item {
             Ok(stored) if stored.header.seq > to => return ControlFlow::Break(()),
@@ -84,16 +91,47 @@ pub fn fold_on(recovered: &mut Recovered, reader: &dyn LogReader, from: Seq, to:
     read.map_err(|error| NotRecovered::Unreadable(error.to_string()))?;
     match failed {
         Some((seq, why)) => Err(NotRecovered::Record { seq, why }),
-        None => Ok(touched),
+        None => {
+            recovered.give_up_waiting();
+            Ok(touched)
+        }
     }
 }
 
+/// The apps of which records aged out.
+#[must_use]
+pub fn cut_apps(reader: &dyn LogReader) -> BTreeSet<AppId> {
+    let app = |subject| if let Subject::App(app) = subject { Some(app) } else { None };
+    reader.cut_subjects().into_iter().filter_map(app).collect()
+}
+
 impl Recovered {
+    /// Where nothing was known before, what is known of an app of which records aged out is what was carried.
+    fn begin_at(&mut self, reader: &dyn LogReader, from: Seq) {
+        if reader.removed().is_some_and(|removed| from <= removed.to) {
+            self.waiting = Waiting::of(cut_apps(reader));
+        }
+    }
+
+    /// What was neither kept nor carried is not known, and is not acted on.
+    fn give_up_waiting(&mut self) {
+        for app in std::mem::take(&mut self.waiting).left() {
+            tracing::error!(%app, "what aged out of it was not carried: the app is quarantined");
+            self.states.entry(app.clone()).or_default().quarantined = true;
+            self.broken.insert(app.clone());
+        }
+    }
+
     fn take(&mut self, record: Record, rules: Rules) {
         self.records += 1;
         self.last_us = self.last_us.max(record.header.time_us);
         if let Event::IncarnationStarted(started) = &record.event {
             self.incarnations = self.incarnations.max(started.number);
+        }
+        if let (Event::SubjectCarried(part), Subject::Daemon(_)) = (&record.event, &record.header.subject)
+            && let Some(daemon) = self.daemon.take(part)
+        {
+            self.incarnations = self.incarnations.max(daemon.started.number);
         }
         if let Subject::App(app) = &record.header.subject
             && !self.broken.contains(app)
@@ -102,6 +140,9 @@ impl Recovered {
                 Some(state) => state,
                 None => self.states.entry(app.clone()).or_default(),
             };
+            if self.waiting.passes_over(app, state, &record) {
+                return;
+            }
             if !committed_safely(state, rules, std::slice::from_ref(&record)) {
                 tracing::error!(%app, seq = record.header.seq.0, "a record cannot be folded: the app is quarantined");
                 state.quarantined = true;

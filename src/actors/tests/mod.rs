@@ -10,6 +10,7 @@ mod leases;
 mod modes;
 pub(super) mod poison;
 mod rest;
+mod retention;
 mod sending;
 mod snapshots;
 mod stopping;

@@ -12,6 +12,7 @@ use crate::events::erase::{Erasure, NotErased};
 use crate::events::log::{AppendError, EventLog, LogReader, OpenOptions, Opened};
 use crate::events::mem_log::{MemDisk, MemLog, Unsynced};
 use crate::events::record::{Event, Reaction, Record};
+use crate::events::retention::{NotRemoved, Removed};
 use crate::events::stored::Body;
 use crate::ids::{AppId, HostName, RecordId, Seq, Subject, hex};
 use crate::kube::call::audit_id;
@@ -50,6 +51,10 @@ impl EventLog for Witness {
 
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
         self.log.erase(erasure)
+    }
+
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        self.log.remove(upto)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {

@@ -7,6 +7,7 @@ use crate::clock::{self, Clock};
 use crate::events::erase::{Erasure, NotErased};
 use crate::events::log::{AppendError, EventLog, LogReader};
 use crate::events::record::{Reaction, Record};
+use crate::events::retention::{NotRemoved, Removed};
 use crate::ids::Seq;
 
 /// One group commit.
@@ -58,6 +59,10 @@ impl EventLog for TimedLog {
 
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
         self.log.erase(erasure)
+    }
+
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        self.log.remove(upto)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {

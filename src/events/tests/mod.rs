@@ -10,6 +10,7 @@ mod faults;
 mod forgeries;
 mod goldens;
 mod leaves;
+mod retention;
 pub(super) mod samples;
 mod snapshots;
 mod world;
