@@ -17,7 +17,7 @@ use super::marks::{CEILING_AHEAD, Ceiling, Mark, Marks};
 use super::record::{Draft, Event, Reaction, Record};
 use super::recover::{Recovered, recover};
 use super::store::Store;
-use super::stored::{Visit, each_item};
+use super::stored::{Payloads, Visit, each_item};
 use super::tree::{Tree, TreeHead};
 use crate::clock::{Clock, Entropy};
 use crate::ids::{LogId, RecordId, Seq, Subject};
@@ -285,7 +285,7 @@ impl<S: Store> LogReader for Shared<S> {
         let mut ended = ControlFlow::Continue(());
         for key in keys {
             self.store.visit(key, &mut |found, bytes| {
-                ended = each_item(found, bytes, from, Some(&text), visit);
+                ended = each_item(found, bytes, from, Some(&text), Payloads::All, visit);
                 ControlFlow::Break(())
             })?;
             if ended.is_break() {

@@ -13,7 +13,7 @@ use super::erase::{Erasure, NotErased};
 use super::kinds::daemon::{FormerLog, RestartReason};
 use super::marks::Mark;
 use super::record::{Reaction, Record};
-use super::stored::{Item, Visit, each_item};
+use super::stored::{Item, Payloads, Visit, each_item};
 use super::tree::{Hash, TreeHead};
 use crate::ids::{LogId, Seq, Subject};
 
@@ -276,7 +276,15 @@ pub trait LogReader: Send + Sync {
     /// # Errors
     /// When the store does not answer.
     fn scan(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), ReadError> {
-        self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, visit))
+        self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, Payloads::All, visit))
+    }
+
+    /// The same for whoever folds: of what only informs the payload is left out, and not decoded.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn scan_deciding(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), ReadError> {
+        self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, Payloads::Deciding, visit))
     }
 
     /// The leaf of every readable record from `from` on, in order, with the log it belongs to. Apart from [`Self::scan`], because

@@ -13,12 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cache::{self, Cache, Change};
+use super::dividers;
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
 use super::folder::{close_to_others, lock, make_folder, parent, remove_unusable_snapshots, repair_conf, sync_path, wait_for_threads};
-use super::keys::{BLOCK_KEY, CACHE_KEY, cache_key, key, place_of, seq_of};
+use super::keys::{BLOCK_KEY, CACHE_KEY, DIVIDED_KEY, cache_key, divider_key, divider_of, key, place_of, seq_of};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
+use super::packed::{pack, unpack};
 use super::record::{Reaction, Record};
 use super::renew;
 use super::store::{Batch, Store};
@@ -28,8 +30,8 @@ use crate::ids::Seq;
 /// Fixed when the store is created: a block of 24 KiB, and a full leaf of them, stay below a quarter of it.
 const SEGMENT: usize = 2 << 20;
 
-/// sled's own default is 1 GiB.
-const CACHE: u64 = 64 << 20;
+/// sled's own default is 1 GiB. Whatever is read again soon is in the page cache too, packed.
+const CACHE: u64 = 16 << 20;
 
 /// How sled keeps its files. A store is always opened with the segment it was made with.
 #[derive(Debug, Clone, Copy)]
@@ -152,6 +154,8 @@ pub(super) struct SledStore {
     extra_sync: bool,
     /// fdatasync calls so far.
     syncs: AtomicU64,
+    /// The last divider that was put.
+    divided: AtomicU64,
     /// Held as long as the store is open; released after it, because fields are dropped in order.
     _lock: File,
 }
@@ -177,6 +181,7 @@ impl SledStore {
 
     fn beside(dir: &Path, path: &Path, db: sled::Db, lock: File, access: Access) -> io::Result<Self> {
         let data = File::open(path.join("db"))?;
+        let divided = AtomicU64::new(last_divider(&db)?.0);
         let Access::Writing { extra_sync } = access else {
             let marks = match File::open(dir.join("marks")) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -189,6 +194,7 @@ impl SledStore {
                 blobs: path.join("blobs"),
                 extra_sync: false,
                 syncs: AtomicU64::new(0),
+                divided,
                 _lock: lock,
             });
         };
@@ -204,7 +210,8 @@ impl SledStore {
         sync_path(path)?;
         sync_path(dir)?;
         sync_path(parent(dir))?;
-        Ok(Self { db: Some(db), data, marks: Some(marks), blobs: path.join("blobs"), extra_sync, syncs: AtomicU64::new(0), _lock: lock })
+        let (blobs, syncs) = (path.join("blobs"), AtomicU64::new(0));
+        Ok(Self { db: Some(db), data, marks: Some(marks), blobs, extra_sync, syncs, divided, _lock: lock })
     }
 }
 
@@ -220,6 +227,21 @@ impl SledStore {
 
     fn db(&self) -> &sled::Db {
         self.db.as_ref().expect("it is taken by drop alone")
+    }
+
+    /// Divides the tree where these blocks go, before them: outside of their batch, because it says nothing.
+    fn divide(&self, batch: &Batch) -> io::Result<()> {
+        let bytes: usize = batch.iter().map(|(_, value)| value.len()).sum();
+        let Some(last) = batch.iter().map(|(seq, _)| *seq).max().filter(|_| bytes >= dividers::WORTHWHILE) else { return Ok(()) };
+        let divided = Seq(self.divided.load(Ordering::Relaxed));
+        for (place, seq) in dividers::wanted(divided, last).enumerate() {
+            if place == 0 && divided == Seq::NONE {
+                self.db().insert(DIVIDED_KEY, &[]).map_err(from_sled)?;
+            }
+            self.db().insert(divider_key(seq), &[]).map_err(from_sled)?;
+            self.divided.store(seq.0, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     fn marks_file(&self) -> io::Result<&File> {
@@ -242,6 +264,11 @@ impl Drop for SledStore {
     }
 }
 
+fn last_divider(db: &sled::Db) -> io::Result<Seq> {
+    let last = db.range([BLOCK_KEY]..[BLOCK_KEY + 1]).next_back().transpose().map_err(from_sled)?;
+    Ok(last.and_then(|(key, value)| divider_of(&key, &value)).unwrap_or(Seq::NONE))
+}
+
 fn from_sled(error: sled::Error) -> io::Error {
     match error {
         sled::Error::Io(error) => error,
@@ -259,11 +286,13 @@ impl Store for SledStore {
                 break;
             }
         }
+        let mut room = Vec::new();
         for found in self.db().range(key(first).to_vec()..vec![BLOCK_KEY + 1]) {
-            let (key, block) = found.map_err(from_sled)?;
+            let (key, value) = found.map_err(from_sled)?;
             // What lies under no block's key is no block, whatever it is: damage with a name, which hides nothing.
             let ended = match seq_of(&key) {
-                Some(seq) => visit(seq, &block),
+                Some(seq) => visit(seq, unpack(&value, &mut room)),
+                None if divider_of(&key, &value).is_some() => continue,
                 None => visit(place_of(&key), &[]),
             };
             if ended.is_break() {
@@ -274,13 +303,15 @@ impl Store for SledStore {
     }
 
     fn put(&self, batch: Batch) -> io::Result<()> {
-        if let [(seq, block)] = batch.as_slice() {
-            self.db().insert(key(*seq), block.as_slice()).map_err(from_sled)?;
+        let batch: Batch = batch.into_iter().map(|(seq, block)| (seq, pack(block))).collect();
+        self.divide(&batch)?;
+        if let [(seq, value)] = batch.as_slice() {
+            self.db().insert(key(*seq), value.as_slice()).map_err(from_sled)?;
             return Ok(());
         }
         let mut all = sled::Batch::default();
-        for (seq, block) in batch {
-            all.insert(&key(seq), block);
+        for (seq, value) in batch {
+            all.insert(&key(seq), value);
         }
         self.db().apply_batch(all).map_err(from_sled)
     }
@@ -306,7 +337,9 @@ impl Store for SledStore {
     }
 
     fn needs_newer(&self) -> io::Result<bool> {
-        self.db().range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
+        let capital = self.db().range([b'A']..[b'Z' + 1]).map(|found| found.map(|(key, _)| key));
+        let mut unknown = capital.filter(|key| !matches!(key, Ok(key) if key == DIVIDED_KEY));
+        unknown.next().transpose().map(|found| found.is_some()).map_err(from_sled)
     }
 
     fn cache(&self) -> Option<&dyn Cache> {
@@ -348,29 +381,4 @@ impl Cache for SledStore {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ids::Subject;
-
-    #[test]
-    fn what_a_newer_build_stored_is_ignored_or_needs_that_build() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let open = || {
-            let options = OpenOptions::new(Subject::daemon("world").expect("a name"));
-            SledLog::open(folder.path(), &Clock::simulated(1), Entropy::os(), &options).map(|(_, opened)| opened.head)
-        };
-        let put = |key: &[u8]| {
-            let access = Access::Writing { extra_sync: true };
-            let store = SledStore::open(folder.path(), lock(folder.path())?, access, Tuning::USUAL)?;
-            store.db().insert(key, &[1]).map_err(|error| engine::open_error(from_sled(error)))?;
-            store.sync().map_err(engine::open_error)
-        };
-        assert!(matches!(open(), Ok(Seq(1))));
-        put(b"a small letter").expect("stored");
-        put(b"zz").expect("stored");
-        assert!(matches!(open(), Ok(Seq(1))));
-        put(b"Tree at 7").expect("stored");
-        assert!(matches!(open(), Err(OpenError::NeedsVersion { seq: Seq::NONE, .. })));
-        assert!(SledLog::open_for_reading(folder.path()).is_ok());
-    }
-}
+mod tests;
