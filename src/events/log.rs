@@ -26,6 +26,16 @@ pub trait EventLog: Send {
     /// See [`AppendError`]: after [`AppendError::Refused`] the log goes on, after any other it must be opened again.
     fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError>;
 
+    /// The same, and the events become the records' own: nothing is left of `reactions` then. After an error they are as they were.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
+        let records = self.append(reactions)?;
+        reactions.clear();
+        Ok(records)
+    }
+
     /// Takes away what a record says that only informs, and records that; returns that record when both are durable.
     ///
     /// # Errors
