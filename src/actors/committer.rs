@@ -195,7 +195,7 @@ impl Work {
     fn commit(&mut self, mut reactions: Vec<Reaction>, mut answers: Vec<Answer>, events: usize) {
         let begun = clock::now();
         loop {
-            match self.log.append(&reactions) {
+            match self.log.append_taking(&mut reactions) {
                 Ok(appended) => {
                     let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
                     self.metrics.commit(took_us, events as u64);

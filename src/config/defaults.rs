@@ -1,6 +1,8 @@
 //! The default of every setting, and where each number comes from.
 
-use super::{Act, Control, Format, Gateway, Kubernetes, Limits, Log, MetricsFor, Network, Plan, Pod, Profile, Settings, Sources, Telemetry};
+use super::{
+    Act, Control, Format, Gateway, Kubernetes, Limits, Log, MetricsFor, Network, Plan, Pod, Profile, Settings, Sources, Telemetry,
+};
 
 fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()

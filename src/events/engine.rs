@@ -14,11 +14,11 @@ use super::log::{
     Acknowledged, AppendError, Beginning, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize,
 };
 use super::marks::{CEILING_AHEAD, Ceiling, Mark, Marks};
-use super::record::{Draft, Event, Reaction, Record};
+use super::record::{Draft, Event, Header, Reaction, Record};
 use super::recover::{Recovered, recover};
 use super::retention::{self, Base, NotRemoved, Removed};
 use super::store::Store;
-use super::stored::{Visit, each_item};
+use super::stored::{Payloads, Visit, each_item};
 use super::tree::{Tree, TreeHead};
 use crate::clock::{Clock, Entropy};
 use crate::ids::{LogId, RecordId, Seq, Subject};
@@ -161,7 +161,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Makes a commit durable and then known.
-    fn commit(&mut self, commit: Commit) -> io::Result<Vec<Vec<Record>>> {
+    fn commit(&mut self, commit: Commit) -> io::Result<Vec<Vec<Header>>> {
         let last = commit.after.last;
         let ceiling = self.marks.ceiling.map_or(Seq::NONE, |ceiling| ceiling.seq);
         if last.0.saturating_add(CEILING_AHEAD / 2) > ceiling.0 {
@@ -185,7 +185,23 @@ impl<S: Store> Engine<S> {
         state.index.bytes += bytes as u64;
         state.visible = last;
         (state.acknowledged.head, state.acknowledged.tree) = (last, self.position.tree.head());
-        Ok(commit.records)
+        Ok(commit.headers)
+    }
+
+    /// Makes the reactions durable and gives their records' places.
+    fn place(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Header>>, AppendError> {
+        if self.failed {
+            return Err(AppendError::Stopped);
+        }
+        let entropy = self.entropy.clone();
+        let commit = assemble(&self.position, &self.shared.state().index, reactions, &mut || entropy.bytes())?;
+        if commit.batches.is_empty() {
+            return Ok(commit.headers);
+        }
+        self.commit(commit).map_err(|error| {
+            self.failed = true;
+            append_error(error)
+        })
     }
 }
 
@@ -199,18 +215,17 @@ fn beginning(found: &Found) -> Option<Beginning> {
 
 impl<S: Store> EventLog for Engine<S> {
     fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
-        if self.failed {
-            return Err(AppendError::Stopped);
-        }
-        let entropy = self.entropy.clone();
-        let commit = assemble(&self.position, &self.shared.state().index, reactions, &mut || entropy.bytes())?;
-        if commit.batches.is_empty() {
-            return Ok(commit.records);
-        }
-        self.commit(commit).map_err(|error| {
-            self.failed = true;
-            append_error(error)
-        })
+        let headers = self.place(reactions)?;
+        let record = |(header, draft): (Header, &Draft)| Record { header, event: draft.event.clone() };
+        let records = |(headers, reaction): (Vec<Header>, &Reaction)| headers.into_iter().zip(&reaction.drafts).map(record).collect();
+        Ok(headers.into_iter().zip(reactions).map(records).collect())
+    }
+
+    fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
+        let headers = self.place(reactions)?;
+        let record = |(header, draft): (Header, Draft)| Record { header, event: draft.event };
+        let records = |(headers, reaction): (Vec<Header>, Reaction)| headers.into_iter().zip(reaction.drafts).map(record).collect();
+        Ok(headers.into_iter().zip(reactions.drain(..)).map(records).collect())
     }
 
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
@@ -230,18 +245,20 @@ impl<S: Store> EventLog for Engine<S> {
         let (log, key, block) = without?;
         let erased = Event::RecordErased(RecordErased { record: RecordId { log, seq }, who: erasure.who.clone(), why });
         let (subject, time_us) = (erasure.daemon.clone(), erasure.time_us);
-        let reaction = Reaction { subject, time_us, rules: 0, settings: Seq::NONE, drafts: vec![Draft::input(erased)] };
+        let drafts = vec![Draft::input(erased.clone())];
+        let reaction = Reaction { subject, time_us, rules: 0, settings: Seq::NONE, drafts };
         let entropy = self.entropy.clone();
         let mut commit = assemble(&self.position, &self.shared.state().index, &[reaction], &mut || entropy.bytes())?;
         // With the record of it, all or nothing.
         if let Some(batch) = commit.batches.last_mut() {
             batch.push((key, block));
         }
-        let records = self.commit(commit).map_err(|error| {
+        let headers = self.commit(commit).map_err(|error| {
             self.failed = true;
             append_error(error)
         })?;
-        Ok(records.into_iter().flatten().next().expect("the reaction has one event"))
+        let header = headers.into_iter().flatten().next().expect("the reaction has one event");
+        Ok(Record { header, event: erased })
     }
 
     fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
@@ -306,7 +323,7 @@ impl<S: Store> LogReader for Shared<S> {
             self.store.visit(key, &mut |found, bytes| {
                 // One that aged out meanwhile is not there: another one is in its place.
                 if found == key {
-                    ended = each_item(found, bytes, from, Some(&text), visit);
+                    ended = each_item(found, bytes, from, Some(&text), Payloads::All, visit);
                 }
                 ControlFlow::Break(())
             })?;

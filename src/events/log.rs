@@ -14,7 +14,7 @@ use super::kinds::daemon::{FormerLog, RestartReason};
 use super::marks::Mark;
 use super::record::{Reaction, Record};
 use super::retention::{Base, NotRemoved, Removed};
-use super::stored::{Item, Visit, each_item};
+use super::stored::{Item, Payloads, Visit, each_item};
 use super::tree::{Hash, TreeHead};
 use crate::ids::{LogId, Seq, Subject};
 
@@ -26,6 +26,16 @@ pub trait EventLog: Send {
     /// # Errors
     /// See [`AppendError`]: after [`AppendError::Refused`] the log goes on, after any other it must be opened again.
     fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError>;
+
+    /// The same, and the events become the records' own: nothing is left of `reactions` then. After an error they are as they were.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
+        let records = self.append(reactions)?;
+        reactions.clear();
+        Ok(records)
+    }
 
     /// Takes away what a record says that only informs, and records that; returns that record when both are durable.
     ///
@@ -323,7 +333,15 @@ pub trait LogReader: Send + Sync {
     /// # Errors
     /// When the store does not answer.
     fn scan(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), ReadError> {
-        self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, visit))
+        self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, Payloads::All, visit))
+    }
+
+    /// The same for whoever folds: of what only informs the payload is left out, and not decoded.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn scan_deciding(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), ReadError> {
+        self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, Payloads::Deciding, visit))
     }
 
     /// The leaf of every readable record from `from` on, in order, with the log it belongs to. Apart from [`Self::scan`], because

@@ -162,6 +162,10 @@ impl EventLog for MemLog {
         self.0.append(reactions)
     }
 
+    fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
+        self.0.append_taking(reactions)
+    }
+
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
         self.0.erase(erasure)
     }

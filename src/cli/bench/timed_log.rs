@@ -32,6 +32,8 @@ impl Commits {
     }
 }
 
+type Appended = Result<Vec<Vec<Record>>, AppendError>;
+
 /// The log.
 pub(super) struct TimedLog {
     log: Box<dyn EventLog>,
@@ -43,18 +45,26 @@ impl TimedLog {
     pub(super) fn new(log: impl EventLog + 'static, clock: Clock, commits: Commits) -> Self {
         Self { log: Box::new(log), clock, commits }
     }
-}
 
-impl EventLog for TimedLog {
-    fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
+    fn timed(&mut self, append: impl FnOnce(&mut dyn EventLog) -> Appended) -> Appended {
         let begun = clock::now();
-        let appended = self.log.append(reactions);
+        let appended = append(&mut *self.log);
         let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         if let Some(last) = appended.iter().flatten().flatten().last() {
             let commit = Commit { last: last.header.seq, at_us: self.clock.now_us(), took_us };
             self.commits.0.lock().unwrap_or_else(PoisonError::into_inner).push(commit);
         }
         appended
+    }
+}
+
+impl EventLog for TimedLog {
+    fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
+        self.timed(|log| log.append(reactions))
+    }
+
+    fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
+        self.timed(|log| log.append_taking(reactions))
     }
 
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {

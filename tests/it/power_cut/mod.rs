@@ -24,7 +24,7 @@ use wharfinger::events::sled_log::{SledLog, Tuning};
 use wharfinger::events::tree::TreeHead;
 use wharfinger::ids::{LogId, Seq, Subject, Word};
 
-use crate::support::random::{Random, number, seed};
+use crate::support::random::{Random, letters, number, seed};
 
 const FOLDER: &str = "WHARF_POWER_CUT";
 const NO_EXTRA_SYNC: &str = "WHARF_POWER_CUT_NO_EXTRA_SYNC";
@@ -52,7 +52,7 @@ fn open(root: &Path, options: &OpenOptions, tuning: Tuning) -> Result<(Box<SledL
 
 fn reaction(subject: &str, bytes: usize, records: usize) -> Reaction {
     let subject = Subject::parse(subject).expect("a subject");
-    let long = Event::StepExplained(StepExplained { step: Seq(1), text: "x".repeat(bytes) });
+    let long = Event::StepExplained(StepExplained { step: Seq(1), text: letters(&mut Random::new(bytes as u64), bytes) });
     let short = Event::IncarnationStopped(IncarnationStopped { reason: Word::new("power") });
     let event = if bytes == 0 { short } else { long };
     Reaction { subject, time_us: 0, rules: 1, settings: Seq(1), drafts: vec![Draft::input(event); records] }

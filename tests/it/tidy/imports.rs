@@ -11,6 +11,7 @@ use super::{none, read, root};
 const CRATES: &[(&str, &[&str])] = &[
     ("sled", &["src/events/sled_log.rs"]),
     ("bincode", &["src/events/codec.rs"]),
+    ("lz4_flex", &["src/events/packed.rs"]),
     ("kube", &["src/kube/", "src/sim/", "src/run"]),
     ("k8s_openapi", &["src/kube/", "src/sim/", "src/run"]),
     ("ractor", &["src/actors/", "src/run"]),
