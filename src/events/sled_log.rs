@@ -233,7 +233,7 @@ impl SledStore {
         other.sync()
     }
 
-    fn db(&self) -> &sled::Db {
+    pub(super) fn db(&self) -> &sled::Db {
         self.db.as_ref().expect("it is taken by drop alone")
     }
 
@@ -390,6 +390,3 @@ impl Cache for SledStore {
         self.db().apply_batch(all).map_err(from_sled)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -9,6 +9,7 @@ mod evolution;
 mod faults;
 mod forgeries;
 mod goldens;
+mod kept;
 mod leaves;
 pub(super) mod samples;
 mod snapshots;
