@@ -231,7 +231,7 @@ impl SledStore {
         other.sync()
     }
 
-    fn db(&self) -> &sled::Db {
+    pub(super) fn db(&self) -> &sled::Db {
         self.db.as_ref().expect("it is taken by drop alone")
     }
 
@@ -431,6 +431,3 @@ impl Cache for SledStore {
         self.apply(changes.into_iter().map(|(key, value)| (cache_key(&key), value)))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -9,6 +9,7 @@ mod evolution;
 mod faults;
 mod forgeries;
 mod goldens;
+mod kept;
 mod leaves;
 mod retention;
 pub(super) mod samples;
