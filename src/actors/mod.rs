@@ -25,7 +25,7 @@ mod wheel;
 mod work;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use committer::{Committer, CommitterThread};
 pub use daemon::{Daemon, Ended, Parts};

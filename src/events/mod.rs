@@ -29,3 +29,4 @@ pub mod stored;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+pub mod words;

@@ -13,6 +13,6 @@ mod rest;
 mod sending;
 mod snapshots;
 mod stopping;
-mod support;
+pub(crate) mod support;
 mod wants;
 mod watching;
