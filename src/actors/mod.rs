@@ -26,7 +26,7 @@ mod wheel;
 mod work;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use committer::{Committer, CommitterThread};
 pub use daemon::{Daemon, Ended, Parts};

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::log::{Format, open};
+use super::output;
 use super::seen::{self, Seen, Verdict};
-use super::{output, words};
 use crate::events::check::{Report, check};
 use crate::events::damage::census;
 use crate::events::log::{LogReader, ReadError};
+use crate::events::words;
 use crate::proof::key::VerifierKey;
 use crate::run::checkpoints;
 use crate::run::verify::verify_decisions;

@@ -36,3 +36,4 @@ pub mod stored;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+pub mod words;

@@ -14,6 +14,6 @@ mod retention;
 mod sending;
 mod snapshots;
 mod stopping;
-mod support;
+pub(crate) mod support;
 mod wants;
 mod watching;

@@ -8,6 +8,7 @@ use wharfinger::config::load::Origins;
 use wharfinger::events::kinds::step::Outcome;
 use wharfinger::events::kinds::verdict::{EndCause, Stage};
 use wharfinger::http::access::routes::ROUTES;
+use wharfinger::postmortem::rules::RULES;
 use wharfinger::telemetry::Metrics;
 
 use super::files::is_test;
@@ -48,6 +49,8 @@ fn docs_rules_names_every_rule_of_the_plan_and_no_other() {
     assert!(in_code.len() > 20, "rules are found by how they look: {in_code:?}");
     let written: BTreeSet<String> = first_column(&document("docs/rules.md"));
     none("docs/rules.md and the code name the same rules", &differences(&written, &in_code));
+    let told = RULES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    none("wharf why has a sentence for every rule", &differences(&told, &in_code));
 }
 
 #[test]

@@ -24,7 +24,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tracing_subscriber", &["src/telemetry.rs"]),
     ("getrandom", &["src/clock.rs"]),
     ("ring", &["src/proof/key.rs"]),
-    ("jiff", &["src/cli/", "src/kube/", "src/app/", "src/sim/", "src/run/"]),
+    ("jiff", &["src/cli/", "src/events/words.rs", "src/kube/", "src/app/", "src/sim/", "src/run/"]),
     ("rustix", &["src/cli/probe.rs"]),
 ];
 
