@@ -18,3 +18,4 @@ pub mod proof;
 pub mod run;
 pub mod sim;
 pub mod telemetry;
+pub mod trial;

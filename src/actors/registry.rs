@@ -345,6 +345,11 @@ impl Registry {
         self.slots().by_app.get(app).map(|slot| Arc::clone(&slot.state))
     }
 
+    /// Whether a good answer was recorded for this state in this incarnation: what replay gave still says so of the one before.
+    pub(super) fn is_confirmed(&self, state: &App) -> bool {
+        state.confirmed && self.slots().owed(state).started.is_none()
+    }
+
     /// Every subject's state.
     #[must_use]
     pub fn states(&self) -> Vec<(AppId, Arc<App>)> {

@@ -4,6 +4,7 @@ pub mod carry;
 pub mod ends;
 pub mod fold;
 mod known;
+pub(crate) mod marks;
 pub mod plan;
 pub mod react;
 pub mod report;

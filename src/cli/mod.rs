@@ -11,12 +11,14 @@ pub mod error;
 pub mod log;
 pub mod output;
 pub mod plan;
+mod points;
 pub mod probe;
 pub mod remote;
 pub mod replay;
 pub mod restore;
 pub mod run;
 mod seen;
+pub mod sim;
 pub mod status;
 pub mod verify;
 mod when;
@@ -51,6 +53,7 @@ enum Command {
     Status(status::Args),
     Verify(verify::Args),
     Plan(plan::Args),
+    Sim(sim::Args),
     Bench(bench::Args),
     Erase(erase::Args),
     Backup(backup::Args),
@@ -94,6 +97,7 @@ fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Status(args) => status::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Sim(args) => sim::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Erase(args) => erase::run(&args),
         Command::Backup(args) => backup::run(&args),

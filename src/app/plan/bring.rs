@@ -2,6 +2,7 @@
 
 use super::ends::refused_for_good;
 use super::{Planner, after};
+use crate::app::marks::mark;
 use crate::app::state::{Hindered, Host, Secret, Work};
 use crate::app::table::{Move, What};
 use crate::clock::SECOND_US;
@@ -21,12 +22,23 @@ impl Planner<'_> {
             let stopped = moves.iter().any(|one| one.host == *name && one.what == What::Stop);
             let may = app.confirmed || self.is_live(name);
             if !named || stopped || !may || host.pod.is_some() || self.condemned.as_ref() == Some(name) {
+                mark!(if !named {
+                    "bring.not_named"
+                } else if stopped {
+                    "bring.stopped"
+                } else if !may {
+                    "bring.not_confirmed"
+                } else {
+                    "bring.has_pod"
+                });
                 continue;
             }
             if host.flying(|step| matches!(step, Step::PutSecret { .. } | Step::CreatePod { .. })).is_some() {
+                mark!("bring.in_flight");
                 continue;
             }
             if self.is_hindered(host) {
+                mark!("bring.hindered");
                 continue;
             }
             let rule = match purpose {
@@ -74,7 +86,17 @@ impl Planner<'_> {
             Hindered::Unanswered => growing(2),
             Hindered::NameHeld | Hindered::Unsent => growing(1),
         };
-        self.paused(hindrance.since_us, pause_us)
+        let paused = self.paused(hindrance.since_us, pause_us);
+        if paused {
+            mark!(match hindrance.what {
+                Hindered::Refused(_) if refused_for_good(host).is_some() => "hindered.for_good",
+                Hindered::Refused(_) => "hindered.refused",
+                Hindered::Unanswered => "hindered.unanswered",
+                Hindered::NameHeld => "hindered.name_held",
+                Hindered::Unsent => "hindered.unsent",
+            });
+        }
+        paused
     }
 
     /// Revivals without fault in the window.

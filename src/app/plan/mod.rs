@@ -10,6 +10,7 @@ mod moves;
 
 use std::collections::BTreeMap;
 
+use super::marks::mark;
 use super::rules::Rules;
 use super::state::{App, Pod, Want};
 use super::table::{Limits, is_over};
@@ -35,6 +36,7 @@ pub struct Plan {
 #[must_use]
 pub fn plan(app: &App, settings: &PlanSettings, _rules: Rules, now_us: i64) -> Plan {
     if app.listed.is_none() || app.quarantined {
+        mark!("plan.not_listed");
         return Plan::default();
     }
     let mut planner = Planner::new(app, settings, now_us);

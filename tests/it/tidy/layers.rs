@@ -41,6 +41,8 @@ const LAYERS: &[(&str, u8)] = &[
     ("src/actors/", 3),
     ("src/http/", 4),
     ("src/run", 5),
+    // It runs the whole daemon, as a command does.
+    ("src/trial/", 5),
     // A command runs the daemon, or a part of it; nothing else knows that there is a command line.
     ("src/cli/", 6),
     ("src/main.rs", 6),
