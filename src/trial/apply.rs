@@ -171,9 +171,7 @@ impl Weather {
     }
 
     fn say_again(&self, stage: &Stage, lives: &Lives, answers: usize, times: u32) -> bool {
-        let kept = lives.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let said = kept.len().checked_sub(answers).and_then(|at| kept.get(at)).cloned();
-        drop(kept);
+        let said = lives.heard().said(answers);
         let Some(said) = said else { return false };
         stage.gateway.fail(Endpoint::Heartbeat, times, GatewayFault::Body(said));
         times > 0

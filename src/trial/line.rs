@@ -5,7 +5,7 @@
 //! what they do until then is of no effect. What is outside are requests and appends alone, so a crash at any of them and
 //! between any two is a crash at every await there is. What was on its way when the line was cut still arrives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,6 +17,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::fault::Fuse;
 use super::history::{Happening, History, wants_of};
+use super::stage::WORLD;
 use crate::clock::Clock;
 use crate::gateway::api::{Chunks, Gateway, GatewayError};
 use crate::ids::AppId;
@@ -27,6 +28,8 @@ use crate::sim::link::Link;
 const ANSWER_TAKES: Duration = Duration::from_millis(3);
 /// Answers that are kept to be given again.
 const KEPT: usize = 40;
+/// So many in a row without an app withdraw it, whatever they miss besides, with room for those that do not count.
+const WITHDRAWN: u32 = 12;
 
 /// The line of one life.
 pub(super) struct Line {
@@ -159,11 +162,45 @@ impl Line {
 pub(super) struct GatewayLine {
     pub(super) line: Arc<Line>,
     pub(super) link: Link,
-    pub(super) answers: Answers,
+    pub(super) heard: Arc<Mutex<Heard>>,
 }
 
-/// The last answers to heartbeats, oldest first; they outlive a life.
-pub(super) type Answers = Arc<Mutex<std::collections::VecDeque<Vec<u8>>>>;
+/// What the daemon heard from the gateway, over all its lives.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    /// The last answers to heartbeats, oldest first.
+    answers: VecDeque<Vec<u8>>,
+    /// How many answers in a row did not name each app that one named.
+    absent: BTreeMap<String, u32>,
+}
+
+impl Heard {
+    fn keep(&mut self, body: &[u8]) {
+        self.answers.push_back(body.to_vec());
+        if self.answers.len() > KEPT {
+            self.answers.pop_front();
+        }
+    }
+
+    fn count(&mut self, named: &BTreeSet<&str>) {
+        for (app, absent) in &mut self.absent {
+            *absent = if named.contains(app.as_str()) { 0 } else { absent.saturating_add(1) };
+        }
+        for app in named {
+            self.absent.entry((*app).to_owned()).or_insert(0);
+        }
+    }
+
+    /// What was said so many answers ago.
+    pub(super) fn said(&self, answers: usize) -> Option<Vec<u8>> {
+        self.answers.get(self.answers.len().checked_sub(answers)?).cloned()
+    }
+
+    /// Whether the daemon can know by now that the app is withdrawn, or never knew of it.
+    pub(super) fn knows_withdrawn(&self, app: &str) -> bool {
+        self.absent.get(app).is_none_or(|absent| *absent >= WITHDRAWN)
+    }
+}
 
 impl Gateway for GatewayLine {
     fn heartbeat(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Bytes, GatewayError>> {
@@ -181,12 +218,13 @@ impl Gateway for GatewayLine {
             }
             let told = match &answer {
                 Ok(body) => {
-                    let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-                    answers.push_back(body.to_vec());
-                    if answers.len() > KEPT {
-                        answers.pop_front();
-                    }
                     let (world, apps) = wants_of(body);
+                    let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+                    heard.keep(body);
+                    if let Some(apps) = apps.as_ref().filter(|_| world == WORLD) {
+                        heard.count(&apps.keys().map(String::as_str).collect());
+                    }
+                    drop(heard);
                     Some((200, world, apps))
                 }
                 Err(GatewayError::Retry { status: 0, .. }) => None,

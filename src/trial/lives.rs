@@ -1,14 +1,13 @@
 //! The daemon's lives in a trial: each over the log that the one before it left.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::fault::Fuse;
 use super::history::{End, Happening};
 use super::ledger::Ledger;
-use super::line::{Answers, GatewayLine, Line};
+use super::line::{GatewayLine, Heard, Line};
 use super::plan::Plan;
 use super::stage::{NAMESPACE, Stage, TOKEN, WORLD};
 use crate::actors::Ended;
@@ -34,7 +33,7 @@ pub(super) struct Lives {
     settings: Settings,
     dir: PathBuf,
     pub(super) disk: MemDisk,
-    pub(super) answers: Answers,
+    heard: Arc<Mutex<Heard>>,
     life: Option<Life>,
     /// How many there were.
     pub(super) count: u32,
@@ -75,7 +74,7 @@ impl Lives {
             settings: settings(plan),
             dir: dir.to_path_buf(),
             disk: MemDisk::new(),
-            answers: Arc::new(Mutex::new(VecDeque::new())),
+            heard: Arc::default(),
             life: None,
             count: 0,
             crashes: 0,
@@ -86,6 +85,11 @@ impl Lives {
             down: Duration::ZERO,
             lit: String::new(),
         }
+    }
+
+    /// What all of them heard from the gateway.
+    pub(super) fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether one runs.
@@ -158,7 +162,7 @@ impl Lives {
     fn outside(&self, stage: &Stage, line: &Arc<Line>, clock: &Clock, entropy: Entropy) -> std::io::Result<Outside> {
         let settings = self.settings.clone();
         let link = Link::new(&stage.gateway, TOKEN, Duration::from_secs(u64::from(settings.gateway.request_s)));
-        let gateway = GatewayLine { line: Arc::clone(line), link, answers: Arc::clone(&self.answers) };
+        let gateway = GatewayLine { line: Arc::clone(line), link, heard: Arc::clone(&self.heard) };
         Ok(Outside {
             cluster: Cluster::new(line.client(&stage.api, NAMESPACE), NAMESPACE, &settings),
             gateway: Arc::new(gateway),

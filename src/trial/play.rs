@@ -17,6 +17,7 @@ use super::report::Played;
 use super::rest::unrest;
 use super::stage::Stage;
 use crate::ids::hex;
+use crate::sim::gateway::App;
 
 /// Everything must be at rest within so long of the last fault: the longest chain of limits is an unseen pod's 60 s, a start's
 /// 300 s in a stage, its tries a minute apart, and a watch that is deaf for 150 s.
@@ -43,6 +44,8 @@ struct Play<'a> {
     order: u64,
     /// What the pods of each release that was ever wanted are like, by app and release.
     characters: BTreeMap<(String, u64), Character>,
+    /// Apps that are withdrawn, as they were.
+    withdrawn: BTreeMap<String, App>,
 }
 
 enum Woken {
@@ -56,7 +59,16 @@ pub(super) async fn play(seed: u64, plan: &Plan, history: History, dir: &Path) -
     let stage = Stage::new(seed, plan, history);
     let begun_us = stage.clock.now_us();
     let lives = Lives::new(seed, plan, dir, begun_us);
-    let mut play = Play { plan, stage, lives, weather: Weather::new(), agenda: BTreeMap::new(), order: 0, characters: BTreeMap::new() };
+    let mut play = Play {
+        plan,
+        stage,
+        lives,
+        weather: Weather::new(),
+        agenda: BTreeMap::new(),
+        order: 0,
+        characters: BTreeMap::new(),
+        withdrawn: BTreeMap::new(),
+    };
     play.stage.note(Happening::Phase(Phase::Safety));
     for fault in &plan.faults {
         play.put(begun_us + micros(fault.at), Todo::Begin(Box::new(fault.clone())));
@@ -124,6 +136,9 @@ impl Play<'_> {
     fn act_out(&mut self, story: &Story) {
         let Some(name) = self.plan.apps.get(story.app) else { return };
         let gateway = self.stage.gateway.clone();
+        if matches!(story.deed, Deed::Deploy(_)) {
+            self.undo_withdrawal(name);
+        }
         let known = gateway.app(name);
         match (&story.deed, known) {
             (Deed::Deploy(character), _) => self.deploy(name, self.fresh(name), *character),
@@ -136,7 +151,10 @@ impl Play<'_> {
             (Deed::RollBack, Some(_)) => {}
             (Deed::Retry, Some(_)) => gateway.take_back_failure(name),
             (Deed::WantLogs, Some(_)) => gateway.want_logs(name),
-            (Deed::Withdraw, Some(_)) => gateway.withdraw(name),
+            (Deed::Withdraw, Some(app)) => {
+                self.withdrawn.insert(name.clone(), app);
+                gateway.withdraw(name);
+            }
         }
         self.stage.onlooker.note_truth();
     }
@@ -145,6 +163,15 @@ impl Play<'_> {
     /// live under it before would be live at once.
     fn fresh(&self, name: &str) -> u64 {
         self.characters.keys().filter(|(app, _)| app == name).map(|(_, release)| *release).max().unwrap_or(0) + 1
+    }
+
+    /// A withdrawal of which the daemon never heard was none: what was live is live.
+    fn undo_withdrawal(&mut self, name: &str) {
+        if let Some(app) = self.withdrawn.remove(name)
+            && !self.lives.heard().knows_withdrawn(name)
+        {
+            self.stage.gateway.lock().apps.entry(name.to_owned()).or_insert(app);
+        }
     }
 
     fn deploy(&mut self, name: &str, release: u64, character: Character) {
@@ -176,6 +203,9 @@ impl Play<'_> {
         let plan = self.plan;
         for (name, ending) in plan.apps.iter().zip(&plan.endings) {
             let fresh = self.fresh(name);
+            if *ending != Ending::Left {
+                self.undo_withdrawal(name);
+            }
             let fate = match ending {
                 Ending::Left if !self.waits_for_room(name) => Fate::Left,
                 Ending::Left | Ending::Healthy => {

@@ -7,7 +7,7 @@ use super::report::Played;
 use super::run;
 
 /// Trials that are played at most.
-const TRIES: u32 = 200;
+const TRIES: u32 = 80;
 
 /// A smaller trial that fails as this one does, and what came of it.
 #[must_use]

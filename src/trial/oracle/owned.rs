@@ -25,14 +25,12 @@ pub(super) fn judge(view: &View, entry: &Entry) -> Vec<Found> {
         found.push((5, format!("{what} was sent for the namespace {:?}", entry.namespace)));
     }
     if entry.changed() {
-        let changes = view.pending.iter().filter(|stored| stored.resource == entry.resource && stored.name == entry.name);
-        for stored in changes {
-            let object = stored.before.as_ref().or(stored.after.as_ref());
-            if let Some(object) = object.filter(|object| !is_ours(object, &view.promises)) {
-                let labels = &object["metadata"]["labels"];
-                found.push((5, format!("{what} changed an object that is not ours: its labels are {labels}")));
-                break;
-            }
+        // What somebody else did to one of that name before this request is none of its changes: the last one is.
+        let mut changes = view.pending.iter().rev().filter(|stored| stored.resource == entry.resource && stored.name == entry.name);
+        let object = changes.next().and_then(|stored| stored.before.as_ref().or(stored.after.as_ref()));
+        if let Some(object) = object.filter(|object| !is_ours(object, &view.promises)) {
+            let labels = &object["metadata"]["labels"];
+            found.push((5, format!("{what} changed an object that is not ours: its labels are {labels}")));
         }
     }
     found

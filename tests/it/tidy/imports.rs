@@ -12,7 +12,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("sled", &["src/events/sled_log.rs"]),
     ("bincode", &["src/events/codec.rs"]),
     ("lz4_flex", &["src/events/packed.rs"]),
-    ("kube", &["src/kube/", "src/sim/", "src/run"]),
+    ("kube", &["src/kube/", "src/sim/", "src/run", "src/trial/line.rs"]),
     ("k8s_openapi", &["src/kube/", "src/sim/", "src/run"]),
     ("ractor", &["src/actors/", "src/run"]),
     ("reqwest", &["src/gateway/client.rs", "src/cli/", "src/sim/", "src/run"]),
