@@ -13,6 +13,7 @@ pub mod gateway;
 pub mod http;
 pub mod ids;
 pub mod kube;
+pub mod postmortem;
 pub mod proof;
 pub mod run;
 pub mod sim;

@@ -14,13 +14,15 @@ pub mod plan;
 mod points;
 pub mod probe;
 pub mod remote;
+pub mod replay;
 pub mod restore;
 pub mod run;
 mod seen;
 pub mod sim;
 pub mod status;
 pub mod verify;
-pub mod words;
+mod when;
+pub mod why;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -46,6 +48,8 @@ enum Command {
     Demo(demo::Args),
     Config(config::Args),
     Log(log::Args),
+    Replay(replay::Args),
+    Why(why::Args),
     Status(status::Args),
     Verify(verify::Args),
     Plan(plan::Args),
@@ -88,6 +92,8 @@ fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Log(args) => log::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Why(args) => why::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),

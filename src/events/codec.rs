@@ -4,8 +4,8 @@
 //! Encoding is bincode 2's standard configuration (docs/log-format.md, "Payloads"). Two encodings can mean one value, so
 //! nobody ever hashes a re-encoding: what is hashed is what is stored.
 
-use super::kinds::carried::CarriedApp;
-use super::kinds::{daemon, operator, pod, step, tail, verdict, want};
+use super::kinds::carried::{CarriedApp, CarriedDaemon};
+use super::kinds::{carried, daemon, operator, pod, step, tail, verdict, want};
 use super::record::{Event, Kind, for_each_event};
 
 /// The header's number for this encoding.
@@ -91,6 +91,24 @@ pub fn encode_state(state: &CarriedApp) -> Result<Vec<u8>, CodecError> {
 /// Any [`CodecError`] but a newer version; never panics, whatever the bytes.
 pub fn decode_state(bytes: &[u8]) -> Result<CarriedApp, CodecError> {
     read_within::<CarriedApp, { 8 * STATE_MAX }>("state", bytes)
+}
+
+/// What the daemon's own records say, as it is carried.
+///
+/// # Errors
+/// As [`encode_state`].
+pub fn encode_daemon(daemon: &CarriedDaemon) -> Result<Vec<u8>, CodecError> {
+    let mut bytes = Vec::new();
+    write_into(daemon, &mut bytes).map_err(|why| CodecError::Malformed { kind: "daemon", why })?;
+    if bytes.len() > STATE_MAX { Err(CodecError::TooLong(bytes.len())) } else { Ok(bytes) }
+}
+
+/// The same from bytes whose checksum was verified.
+///
+/// # Errors
+/// As [`decode_state`].
+pub fn decode_daemon(bytes: &[u8]) -> Result<CarriedDaemon, CodecError> {
+    read_within::<CarriedDaemon, { 8 * STATE_MAX }>("daemon", bytes)
 }
 
 macro_rules! codec {

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use super::recover::cut_apps;
+use crate::app::carry::{self, Waiting};
 use crate::app::react::{self, Difference};
 use crate::app::rules::Rules;
 use crate::app::state::App;
-use crate::events::kinds::daemon::PlanSettings;
+use crate::events::carried::{DaemonParts, carried_settings};
+use crate::events::kinds::daemon::{PlanSettings, SettingsInForce};
 use crate::events::log::{LogReader, ReadError};
 use crate::events::record::{Event, Record};
 use crate::events::stored::Body;
@@ -19,6 +22,12 @@ pub struct Verified {
     pub reactions: u64,
     /// Decisions compared.
     pub decisions: u64,
+    /// Where history is from, when what was before aged out: until its carried state comes, a subject is not planned again.
+    pub from: Option<Seq>,
+    /// Reactions before that of subjects whose former ones aged out.
+    pub passed_over: u64,
+    /// Carried states compared with what their records came to.
+    pub carried: u64,
     /// The first difference.
     pub difference: Option<(Subject, Difference)>,
     /// The first record that cannot be verified, and why: unknown rules, a newer build, missing settings.
@@ -29,7 +38,9 @@ struct Pass<'a> {
     known: &'a dyn Fn(u16) -> Option<Rules>,
     verified: Verified,
     apps: BTreeMap<AppId, App>,
+    waiting: Waiting,
     settings: BTreeMap<Seq, PlanSettings>,
+    daemon: DaemonParts,
     /// The records of the reaction that is being read.
     reaction: Vec<Record>,
 }
@@ -47,7 +58,15 @@ pub fn verify_decisions(reader: &dyn LogReader) -> Result<Verified, ReadError> {
 /// # Errors
 /// When the store does not answer.
 pub fn verify_decisions_under(reader: &dyn LogReader, known: &dyn Fn(u16) -> Option<Rules>) -> Result<Verified, ReadError> {
-    let mut pass = Pass { known, verified: Verified::default(), apps: BTreeMap::new(), settings: BTreeMap::new(), reaction: Vec::new() };
+    let mut pass = Pass {
+        known,
+        verified: Verified { from: reader.removed().map(|removed| removed.kept), ..Verified::default() },
+        apps: BTreeMap::new(),
+        waiting: Waiting::of(cut_apps(reader)),
+        settings: carried_settings(reader)?,
+        daemon: DaemonParts::default(),
+        reaction: Vec::new(),
+    };
     reader.scan(Seq(1), &mut |item| {
         match item {
             Ok(stored) => {
@@ -71,7 +90,38 @@ pub fn verify_decisions_under(reader: &dyn LogReader, known: &dyn Fn(u16) -> Opt
     Ok(pass.verified)
 }
 
+/// What is carried must be what the records before it came to.
+fn compare_carried(state: &App, records: &[Record], compared: &mut u64) -> Option<Difference> {
+    let parts = || records.iter().filter(|record| matches!(record.event, Event::SubjectCarried(_)));
+    parts().next()?;
+    *compared += 1;
+    let mut expected = carry::in_parts(state).unwrap_or_default().into_iter();
+    for record in parts() {
+        let planned = expected.next();
+        if planned.as_ref() != Some(&record.event) {
+            return Some(Difference { seq: record.header.seq, recorded: Some(record.event.clone()), planned });
+        }
+    }
+    let last = parts().next_back().map_or(Seq::NONE, |last| last.header.seq);
+    expected.next().map(|missing| Difference { seq: last, recorded: None, planned: Some(missing) })
+}
+
 impl Pass<'_> {
+    /// What the daemon carries must be what its records say, as far as they are there.
+    fn compare_daemon(&mut self, records: &[Record]) {
+        for record in records {
+            let Event::SubjectCarried(part) = &record.event else { continue };
+            let Some(daemon) = self.daemon.take(part) else { continue };
+            self.verified.carried += 1;
+            let differs = |(seq, plan): &(Seq, PlanSettings)| self.settings.get(seq).is_none_or(|known| known != plan);
+            if let Some((seq, _)) = daemon.settings.iter().find(|settings| differs(settings)) {
+                let known = self.settings.get(seq).map(|plan| Event::SettingsInForce(SettingsInForce { plan: plan.clone() }));
+                let difference = Difference { seq: record.header.seq, recorded: Some(record.event.clone()), planned: known };
+                self.verified.difference = Some((record.header.subject.clone(), difference));
+            }
+        }
+    }
+
     fn is_over(&self) -> bool {
         self.verified.difference.is_some() || self.verified.unverifiable.is_some()
     }
@@ -88,19 +138,34 @@ impl Pass<'_> {
                 self.settings.insert(record.header.seq, settings.plan.clone());
             }
         }
-        let Subject::App(app) = &first.header.subject else { return };
+        let Subject::App(app) = &first.header.subject else { return self.compare_daemon(&records) };
+        let state = self.apps.entry(app.clone()).or_default();
+        if self.waiting.is_for(app) {
+            if records.iter().filter(|record| !self.waiting.passes_over(app, state, record)).count() == 0 && self.waiting.is_for(app) {
+                self.verified.passed_over += 1;
+                return;
+            }
+        } else if let Some(difference) = compare_carried(state, &records, &mut self.verified.carried) {
+            self.verified.difference = Some((first.header.subject.clone(), difference));
+            return;
+        }
         let Some(rules) = (self.known)(first.header.rules) else {
             return self
                 .give_up(first.header.seq, &format!("was decided under rules {}, which this version does not know", first.header.rules));
         };
         let Some(settings) = self.settings.get(&first.header.settings) else {
+            if self.verified.from.is_some_and(|from| first.header.settings < from) {
+                // They aged out, and were not carried yet where this ends.
+                react::committed(state, rules, &records);
+                self.verified.passed_over += 1;
+                return;
+            }
             return self
                 .give_up(first.header.seq, &format!("was decided under settings {}, which are not in the log", first.header.settings));
         };
         self.verified.reactions += 1;
         let decided = records.iter().filter(|record| record.event.kind().role() == crate::events::record::Role::Decision);
         self.verified.decisions += decided.count() as u64;
-        let state = self.apps.entry(app.clone()).or_default();
         if let Err(difference) = react::verify(state, rules, settings, &records) {
             self.verified.difference = Some((first.header.subject.clone(), *difference));
         }

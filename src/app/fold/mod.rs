@@ -7,6 +7,7 @@ mod pods;
 mod steps;
 mod wants;
 
+use super::carry;
 use super::rules::Rules;
 use super::state::{App, Secret};
 use crate::events::kinds::daemon::IncarnationStarted;
@@ -64,6 +65,9 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         Event::RetryAsked(asked) => wants::retry(app, &asked.host),
         Event::Quarantined(_) => app.quarantined = true,
         Event::StopAsked(_) => app.stop_asked = Some(at.seq),
+        Event::SubjectCarried(part) => {
+            carry::take_part(app, part);
+        }
         Event::LogRestarted(_)
         | Event::SettingsInForce(_)
         | Event::IncarnationStopped(_)
@@ -77,7 +81,8 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::SourceKept(_)
         | Event::SettingsTold(_)
         | Event::OperatorSaid(_)
-        | Event::RecordErased(_) => {}
+        | Event::RecordErased(_)
+        | Event::CallRefused(_) => {}
     }
     forget(app);
 }

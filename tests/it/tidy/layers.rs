@@ -35,6 +35,9 @@ const LAYERS: &[(&str, u8)] = &[
     ("src/sim/", 2),
     // It writes, and counts what the vocabulary names.
     ("src/telemetry.rs", 2),
+    ("src/postmortem/", 2),
+    ("src/postmortem/about.rs", 1),
+    ("src/postmortem/rules.rs", 1),
     ("src/actors/", 3),
     ("src/http/", 4),
     ("src/run", 5),
