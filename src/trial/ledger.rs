@@ -12,6 +12,7 @@ use crate::events::erase::{Erasure, NotErased};
 use crate::events::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions};
 use crate::events::mem_log::{MemDisk, MemFault, MemLog};
 use crate::events::record::{Reaction, Record};
+use crate::events::retention::{NotRemoved, Removed};
 use crate::events::stored::Body;
 use crate::ids::{LogId, Seq};
 
@@ -84,6 +85,10 @@ impl EventLog for Ledger {
 
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
         self.log.erase(erasure)
+    }
+
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        self.log.remove(upto)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {

@@ -16,6 +16,7 @@ use crate::config::Settings;
 use crate::events::log::{OpenError, OpenOptions};
 use crate::events::mem_log::{MemDisk, MemLog, Unsynced};
 use crate::gateway::SourceStore;
+use crate::http::access::refusals::Refusals;
 use crate::ids::{Seq, Subject};
 use crate::kube::perform::Cluster;
 use crate::run::{Incarnation, NotBegun, Outside, keys};
@@ -170,6 +171,7 @@ impl Lives {
             digest_key: keys::digest_key(&self.dir, &entropy)?,
             clock: clock.clone(),
             metrics: Metrics::default(),
+            refusals: Refusals::default(),
             inline: true,
             entropy,
             settings,
