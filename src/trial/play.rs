@@ -43,6 +43,8 @@ struct Play<'a> {
     order: u64,
     /// What the pods of each release that was ever wanted are like, by app and release.
     characters: BTreeMap<(String, u64), Character>,
+    /// The live hosts of apps that were withdrawn: a gateway does not forget them.
+    remembered: BTreeMap<String, String>,
 }
 
 enum Woken {
@@ -56,7 +58,16 @@ pub(super) async fn play(seed: u64, plan: &Plan, history: History, dir: &Path) -
     let stage = Stage::new(seed, plan, history);
     let begun_us = stage.clock.now_us();
     let lives = Lives::new(seed, plan, dir, begun_us);
-    let mut play = Play { plan, stage, lives, weather: Weather::new(), agenda: BTreeMap::new(), order: 0, characters: BTreeMap::new() };
+    let mut play = Play {
+        plan,
+        stage,
+        lives,
+        weather: Weather::new(),
+        agenda: BTreeMap::new(),
+        order: 0,
+        characters: BTreeMap::new(),
+        remembered: BTreeMap::new(),
+    };
     play.stage.note(Happening::Phase(Phase::Safety));
     for fault in &plan.faults {
         play.put(begun_us + micros(fault.at), Todo::Begin(Box::new(fault.clone())));
@@ -136,7 +147,10 @@ impl Play<'_> {
             (Deed::RollBack, Some(_)) => {}
             (Deed::Retry, Some(_)) => gateway.take_back_failure(name),
             (Deed::WantLogs, Some(_)) => gateway.want_logs(name),
-            (Deed::Withdraw, Some(_)) => gateway.withdraw(name),
+            (Deed::Withdraw, Some(app)) => {
+                self.remembered.extend(app.live_host.map(|live| (name.clone(), live)));
+                gateway.withdraw(name);
+            }
         }
         self.stage.onlooker.note_truth();
     }
@@ -152,6 +166,9 @@ impl Play<'_> {
         let plain = name.split_once('/').map_or(name, |(_, plain)| plain);
         self.stage.scripts.set(&format!("{plain}-r{release}-"), character.script());
         self.stage.gateway.deploy_release(name, release, None);
+        if let (Some(live), Some(app)) = (self.remembered.remove(name), self.stage.gateway.lock().apps.get_mut(name)) {
+            app.live_host.get_or_insert(live);
+        }
         self.stage.onlooker.note_truth();
     }
 
