@@ -34,7 +34,8 @@ fn hosts_of(view: &View, truth: &AppTruth) -> Vec<String> {
     let wanted = (!truth.failed).then(|| truth.host.clone());
     let former = truth.live_host.clone().filter(|live| *live != truth.host);
     // The sixth exit drops a former host; one that was stopped, because the app was withdrawn, does not come back.
-    let former = former.filter(|live| may_have_counted(view, live) <= view.promises.crash_limit && !was_stopped(view, live));
+    let gone = |live: &str| was_stopped(view, live) || view.given_up.contains(&format!("{live}-env"));
+    let former = former.filter(|live| may_have_counted(view, live) <= view.promises.crash_limit && !gone(live));
     wanted.into_iter().chain(former).collect()
 }
 

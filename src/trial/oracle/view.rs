@@ -76,6 +76,8 @@ pub(super) struct View {
     pub(super) clock_stepped: bool,
     /// Secrets that somebody else removed last.
     pub(super) robbed: BTreeSet<String>,
+    /// Secrets that the daemon removed last: their hosts are given up.
+    pub(super) given_up: BTreeSet<String>,
 }
 
 /// Whether the daemon asked for a change of anything; whether it got it is another matter.
@@ -105,6 +107,7 @@ impl View {
             disturbed_us: 0,
             clock_stepped: false,
             robbed: BTreeSet::new(),
+            given_up: BTreeSet::new(),
         }
     }
 
@@ -172,6 +175,7 @@ impl View {
             self.robbed.insert(stored.name.clone());
         } else if stored.resource == "secrets" {
             self.robbed.remove(&stored.name);
+            self.given_up.remove(&stored.name);
         }
         self.pending.push(stored.clone());
     }
@@ -213,6 +217,7 @@ impl View {
         }
         if entry.user == DAEMON && entry.resource == "secrets" && entry.verb == "delete" && entry.changed() {
             self.robbed.remove(&entry.name);
+            self.given_up.insert(entry.name.clone());
         }
         if entry.resource != "pods" || !entry.changed() {
             return;
