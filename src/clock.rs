@@ -26,6 +26,8 @@ struct ClockInner {
     ahead_us: AtomicI64,
     /// Whether the wall clock is real; a simulated one is never stepped by the machine.
     real: bool,
+    /// How far a simulated wall clock was stepped.
+    stepped_us: AtomicI64,
 }
 
 impl Clock {
@@ -48,7 +50,7 @@ impl Clock {
     }
 
     fn starting_at(started_us: i64, real: bool) -> Self {
-        Self(Arc::new(ClockInner { started: now(), started_us, ahead_us: AtomicI64::new(0), real }))
+        Self(Arc::new(ClockInner { started: now(), started_us, ahead_us: AtomicI64::new(0), real, stepped_us: AtomicI64::new(0) }))
     }
 
     /// Log time now, microseconds since 1970 UTC; never runs backwards, never stands still.
@@ -67,10 +69,15 @@ impl Clock {
         self.0.ahead_us.fetch_max(time_us.saturating_sub(self.plain_us()), Ordering::Relaxed);
     }
 
-    /// How far the wall clock is ahead of log time, microseconds; 0 for a simulated clock.
+    /// How far the wall clock is ahead of log time, microseconds; a simulated one only as far as it was stepped.
     #[must_use]
     pub fn wall_ahead_us(&self) -> i64 {
-        if self.0.real { wall_us() - self.now_us() } else { 0 }
+        if self.0.real { wall_us() - self.now_us() } else { self.0.stepped_us.load(Ordering::Relaxed) }
+    }
+
+    /// Steps a simulated wall clock: log time goes on as it did.
+    pub fn step_wall(&self, by_us: i64) {
+        self.0.stepped_us.fetch_add(by_us, Ordering::Relaxed);
     }
 
     /// Waits until log time is `time_us`, at most a day.

@@ -3,6 +3,7 @@
 //! Every string from outside becomes one of these at one edge, or is refused with a reason; what is inside never checks again.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -59,8 +60,9 @@ pub fn is_dns_label(s: &str, max: usize) -> bool {
 /// An app: `org/name`, both DNS labels of at most 63 characters (hosted-apps.md, "Answers are judged").
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AppId {
-    org: String,
-    name: String,
+    // Shared, because every record of an app has it in its header.
+    org: Arc<str>,
+    name: Arc<str>,
 }
 
 impl AppId {
@@ -74,7 +76,7 @@ impl AppId {
         if !is_dns_label(name, 63) {
             return Err(bad("name", name, ALLOWED));
         }
-        Ok(Self { org: org.to_owned(), name: name.to_owned() })
+        Ok(Self { org: org.into(), name: name.into() })
     }
 
     /// From `org/name`, as the pod annotation and the command line write it.

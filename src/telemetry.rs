@@ -80,6 +80,9 @@ pub struct Metrics {
     commit_seconds: Histogram,
     commit_records: Histogram,
     replay_seconds: Seconds,
+    log_oldest_seconds: Seconds,
+    log_kept_bytes: Gauge<i64, AtomicI64>,
+    log_retention_held: Gauge<i64, AtomicI64>,
     start_seconds: Family<Label, Histogram, fn() -> Histogram>,
     ends: Family<Label, Counter>,
     alarms: Family<Label, Gauge<i64, AtomicI64>>,
@@ -98,6 +101,9 @@ impl Default for Metrics {
             commit_seconds: seconds(),
             commit_records: counts(),
             replay_seconds: Gauge::default(),
+            log_oldest_seconds: Gauge::default(),
+            log_kept_bytes: Gauge::default(),
+            log_retention_held: Gauge::default(),
             start_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
             ends: Family::default(),
             alarms: Family::default(),
@@ -116,6 +122,13 @@ impl Default for Metrics {
         registry.register("log_commit_seconds", "Group commits of the log, until durable", metrics.commit_seconds.clone());
         registry.register("log_commit_records", "Records of a group commit", metrics.commit_records.clone());
         registry.register("replay_seconds", "How long the last replay took", metrics.replay_seconds.clone());
+        registry.register("log_oldest_seconds", "The age of the oldest record that is kept", metrics.log_oldest_seconds.clone());
+        registry.register("log_kept_bytes", "Records that are kept, without what the store needs beside", metrics.log_kept_bytes.clone());
+        registry.register(
+            "log_retention_held",
+            "1 while something should age out and cannot: the log lines say why",
+            metrics.log_retention_held.clone(),
+        );
         registry.register("start_stage_seconds", "How long a host's stage took, once a start, by stage", metrics.start_seconds.clone());
         registry.register("ends", "Ends of pods, by cause", metrics.ends.clone());
         registry.register("alarms", "Alarms that are raised, by name", metrics.alarms.clone());
@@ -159,6 +172,17 @@ impl Metrics {
     pub fn commit(&self, took_us: u64, records: u64) {
         self.commit_seconds.observe(in_seconds(took_us));
         self.commit_records.observe(records as f64);
+    }
+
+    /// How old the oldest kept record is, and how many bytes the kept ones are.
+    pub fn log_kept(&self, oldest_us: u64, bytes: u64) {
+        self.log_oldest_seconds.set(in_seconds(oldest_us));
+        self.log_kept_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Whether something should age out of the log and cannot.
+    pub fn log_retention(&self, held: bool) {
+        self.log_retention_held.set(i64::from(held));
     }
 
     /// A replay ended.

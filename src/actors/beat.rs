@@ -139,8 +139,10 @@ impl BeatState {
         let states = self.parts.registry.states();
         let settings = &self.parts.settings;
         // A withdrawn app has to learn once in an incarnation that it still is: until then nothing of it is stopped.
+        let registry = &self.parts.registry;
         let is_known = |state: &App| {
-            state.want.is_some() && (!state.confirmed || state.wanted(settings.withdraw_after, settings.withdraw_after_mass).is_some())
+            let wanted = || state.wanted(settings.withdraw_after, settings.withdraw_after_mass).is_some();
+            state.want.is_some() && (!registry.is_confirmed(state) || wanted())
         };
         let known: BTreeSet<AppId> = states.iter().filter(|(_, state)| is_known(state)).map(|(app, _)| app.clone()).collect();
         for (app, missing) in self.withdrawals.missing(sent_us, judged, &known) {

@@ -10,6 +10,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::clock;
 use crate::events::log::{AppendError, EventLog, LogReader};
 use crate::events::record::{Reaction, Record};
+use crate::events::retention::{NotRemoved, Removed};
+use crate::ids::Seq;
 use crate::telemetry::Metrics;
 
 /// Reactions that wait for one commit: twice what is ever under way at once with the default admission.
@@ -30,9 +32,16 @@ pub enum NotAppended {
 
 type Answer = oneshot::Sender<Result<Vec<Record>, NotAppended>>;
 
+type RemovalAnswer = oneshot::Sender<Result<Option<Removed>, NotAppended>>;
+
+enum Order {
+    Append(Reaction, Answer),
+    Remove(Seq, RemovalAnswer),
+}
+
 /// Appends reactions; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Committer(mpsc::Sender<(Reaction, Answer)>);
+pub struct Committer(mpsc::Sender<Order>);
 
 impl Committer {
     /// Appends a reaction and returns its records when they are durable.
@@ -42,8 +51,20 @@ impl Committer {
     pub async fn append(&self, reaction: Reaction) -> Result<Vec<Record>, NotAppended> {
         let gone = || NotAppended::LogFailed("the committer has ended".to_owned());
         let (answer, appended) = oneshot::channel();
-        self.0.send((reaction, answer)).await.map_err(|_| gone())?;
+        self.0.send(Order::Append(reaction, answer)).await.map_err(|_| gone())?;
         appended.await.map_err(|_| gone())?
+    }
+
+    /// Takes out one batch of the log's oldest blocks, between two commits; see
+    /// [`EventLog::remove`](crate::events::log::EventLog::remove).
+    ///
+    /// # Errors
+    /// [`NotAppended::Refused`] when the blocks stay and the log goes on.
+    pub async fn remove(&self, upto: Seq) -> Result<Option<Removed>, NotAppended> {
+        let gone = || NotAppended::LogFailed("the committer has ended".to_owned());
+        let (answer, removed) = oneshot::channel();
+        self.0.send(Order::Remove(upto, answer)).await.map_err(|_| gone())?;
+        removed.await.map_err(|_| gone())?
     }
 }
 
@@ -103,7 +124,7 @@ impl CommitterThread {
 
 struct Work {
     log: Box<dyn EventLog>,
-    queued: mpsc::Receiver<(Reaction, Answer)>,
+    queued: mpsc::Receiver<Order>,
     done: oneshot::Sender<Box<dyn EventLog>>,
     failing: tokio::sync::watch::Sender<Option<String>>,
     metrics: Metrics,
@@ -112,32 +133,69 @@ struct Work {
 impl Work {
     fn run_blocking(mut self) {
         while let Some(first) = self.queued.blocking_recv() {
-            self.commit(first);
+            self.carry_out(first);
         }
         let _ = self.done.send(self.log);
     }
 
     async fn run(mut self) {
         while let Some(first) = self.queued.recv().await {
-            self.commit(first);
+            self.carry_out(first);
         }
         let _ = self.done.send(self.log);
     }
 
-    /// Commits the first and all that is queued behind it, within the bound.
-    fn commit(&mut self, first: (Reaction, Answer)) {
-        let (mut reactions, mut answers) = (vec![first.0], vec![first.1]);
-        let mut events = reactions[0].drafts.len();
+    /// Carries out an order and, if it is a reaction, all that is queued behind it, within the bound and up to a removal.
+    fn carry_out(&mut self, first: Order) {
+        let (reaction, answer) = match first {
+            Order::Append(reaction, answer) => (reaction, answer),
+            Order::Remove(upto, answer) => return self.remove(upto, answer),
+        };
+        let mut events = reaction.drafts.len();
+        let (mut reactions, mut answers) = (vec![reaction], vec![answer]);
+        let mut removal = None;
         while events < EVENTS
-            && let Ok((reaction, answer)) = self.queued.try_recv()
+            && let Ok(order) = self.queued.try_recv()
         {
-            events += reaction.drafts.len();
-            reactions.push(reaction);
-            answers.push(answer);
+            match order {
+                Order::Append(reaction, answer) => {
+                    events += reaction.drafts.len();
+                    reactions.push(reaction);
+                    answers.push(answer);
+                }
+                Order::Remove(upto, answer) => {
+                    removal = Some((upto, answer));
+                    break;
+                }
+            }
         }
+        self.commit(reactions, answers, events);
+        if let Some((upto, answer)) = removal {
+            self.remove(upto, answer);
+        }
+    }
+
+    fn remove(&mut self, upto: Seq, answer: RemovalAnswer) {
+        let removed = self.log.remove(upto).map_err(|error| match error {
+            NotRemoved::Append(error) => NotAppended::LogFailed(self.failed(&error)),
+            NotRemoved::Damaged { .. } | NotRemoved::Read(_) => NotAppended::Refused(chain(&error)),
+        });
+        let _ = answer.send(removed);
+    }
+
+    /// The log takes no more: why.
+    fn failed(&self, error: &AppendError) -> String {
+        let why = chain(error);
+        tracing::error!(error = why, "the log takes no more appends");
+        self.failing.send_if_modified(|failed| failed.is_none() && failed.replace(why.clone()).is_none());
+        why
+    }
+
+    /// One group commit.
+    fn commit(&mut self, mut reactions: Vec<Reaction>, mut answers: Vec<Answer>, events: usize) {
         let begun = clock::now();
         loop {
-            match self.log.append(&reactions) {
+            match self.log.append_taking(&mut reactions) {
                 Ok(appended) => {
                     let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
                     self.metrics.commit(took_us, events as u64);
@@ -155,9 +213,7 @@ impl Work {
                     }
                 }
                 Err(error) => {
-                    let why = chain(&error);
-                    tracing::error!(error = why, "the log takes no more appends");
-                    self.failing.send_if_modified(|failed| failed.is_none() && failed.replace(why.clone()).is_none());
+                    let why = self.failed(&error);
                     for answer in answers {
                         let _ = answer.send(Err(NotAppended::LogFailed(why.clone())));
                     }

@@ -49,6 +49,8 @@ pub(super) struct Batch {
     observed: Vec<(Uid, Observed)>,
     facts: Vec<Fact>,
     places: Vec<OwnedSemaphorePermit>,
+    /// The reaction carries the state, before everything else.
+    pub(super) carry: bool,
     durable: AtomicBool,
 }
 
@@ -111,7 +113,7 @@ impl Inbox {
     /// Takes everything out.
     pub(super) fn take(&mut self, quiet: Quiet, last_list: Option<LastList>) -> Batch {
         let Self { observed, facts, places, .. } = std::mem::take(self);
-        Batch { quiet, last_list, observed, facts, places, durable: AtomicBool::new(false) }
+        Batch { quiet, last_list, observed, facts, places, carry: false, durable: AtomicBool::new(false) }
     }
 
     /// Puts back what a failed reaction had taken out, before everything that came since.

@@ -3,6 +3,7 @@
 //! Others hold typed handles, never a channel or an actor's reference. The guarantees are in ARCHITECTURE.md, "Actors".
 
 mod beat;
+mod carry;
 mod cluster;
 mod committer;
 mod daemon;
@@ -25,7 +26,7 @@ mod wheel;
 mod work;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use committer::{Committer, CommitterThread};
 pub use daemon::{Daemon, Ended, Parts};

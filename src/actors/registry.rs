@@ -69,7 +69,7 @@ impl Registry {
     }
 
     /// Nothing under it folds or plans, so that nothing under it panics half-way through a change.
-    fn slots(&self) -> MutexGuard<'_, Slots> {
+    pub(super) fn slots(&self) -> MutexGuard<'_, Slots> {
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,7 +88,7 @@ impl Registry {
         Ok(())
     }
 
-    fn wake(&self, app: &AppId, slot: &mut Slot) {
+    pub(super) fn wake(&self, app: &AppId, slot: &mut Slot) {
         match &slot.actor {
             Activity::Active(actor) => {
                 // One that is failing is seen by its supervisor, which wakes the next one.
@@ -223,7 +223,9 @@ impl Registry {
         let owed = slots.owed(&slots.by_app.get(app)?.state);
         let last_list = slots.last_list.clone();
         let slot = slots.by_app.get_mut(app).filter(|slot| !slot.quarantined && slot.inbox.has_work())?;
-        let batch = Arc::new(slot.inbox.take(owed, last_list));
+        let mut batch = slot.inbox.take(owed, last_list);
+        batch.carry = slot.carries_now();
+        let batch = Arc::new(batch);
         slot.in_hand = Some(Arc::clone(&batch));
         Some((Arc::clone(&slot.state), batch))
     }
@@ -341,6 +343,11 @@ impl Registry {
     #[must_use]
     pub fn state(&self, app: &AppId) -> Option<Arc<App>> {
         self.slots().by_app.get(app).map(|slot| Arc::clone(&slot.state))
+    }
+
+    /// Whether a good answer was recorded for this state in this incarnation: what replay gave still says so of the one before.
+    pub(super) fn is_confirmed(&self, state: &App) -> bool {
+        state.confirmed && self.slots().owed(state).started.is_none()
     }
 
     /// Every subject's state.

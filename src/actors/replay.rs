@@ -1,8 +1,9 @@
 //! One subject's state by the log alone: what a subject whose actor failed starts again from. Folds, and sends nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use crate::app::carry::Waiting;
 use crate::app::react::committed_safely;
 use crate::app::rules::Rules;
 use crate::app::state::App;
@@ -18,6 +19,8 @@ pub(super) struct Replayed {
     pub(super) state: App,
     /// The records that ask for tails.
     pub(super) tails: BTreeMap<TailOf, Seq>,
+    /// Its carried state, when its former records aged out and that has not come yet.
+    waiting: Waiting,
     /// A record of it cannot be folded: the state is worth nothing.
     pub(super) broken: bool,
 }
@@ -27,7 +30,23 @@ pub(super) struct Replayed {
 /// # Errors
 /// In words, when its records cannot be read.
 pub(super) fn replay(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed, String> {
+    loop {
+        let begins = reader.removed();
+        let replayed = replay_once(reader, subject)?;
+        // What aged out meanwhile may be missing in the middle of what was read.
+        if reader.removed() == begins {
+            return Ok(replayed);
+        }
+    }
+}
+
+fn replay_once(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed, String> {
     let mut replayed = Replayed::default();
+    if let Subject::App(app) = subject
+        && reader.cut_subjects().contains(subject)
+    {
+        replayed.waiting = Waiting::of(BTreeSet::from([app.clone()]));
+    }
     let mut failed = None;
     let read = reader.subject(subject, Seq(1), &mut |item| {
         let why = match item {
@@ -48,6 +67,7 @@ pub(super) fn replay(reader: &dyn LogReader, subject: &Subject) -> Result<Replay
         ControlFlow::Break(())
     });
     read.map_err(|error| error.to_string())?;
+    replayed.broken |= !replayed.waiting.left().is_empty();
     failed.map_or(Ok(replayed), Err)
 }
 
@@ -55,6 +75,11 @@ impl Replayed {
     fn take(&mut self, record: Record, rules: Rules) {
         if let Event::TailAsked(asked) = &record.event {
             self.tails.insert(asked.of.clone(), record.header.seq);
+        }
+        if let Subject::App(app) = &record.header.subject
+            && self.waiting.passes_over(app, &mut self.state, &record)
+        {
+            return;
         }
         self.broken = !committed_safely(&mut self.state, rules, std::slice::from_ref(&record));
     }

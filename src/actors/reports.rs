@@ -138,7 +138,8 @@ impl Reports {
     fn detail(&self, app: &AppId, host: &HostName, held: &HeldVerdict) -> Detail {
         let mut cause = None;
         self.read(app, held.seq, |record| {
-            cause = Some(record.header.cause).filter(|cause| *cause != Seq::NONE);
+            // One that aged out says nothing any more.
+            cause = Some(record.header.cause).filter(|cause| record.header.seq == held.seq && *cause != Seq::NONE);
             ControlFlow::Break(())
         });
         let (mut detail, mut refused) = (Detail::None, None);

@@ -11,7 +11,7 @@ use super::subject::Wake;
 use crate::app::state::{App, Host};
 use crate::events::kinds::pod::{NodeReady, NodeSeen};
 use crate::events::record::Event;
-use crate::ids::{AppId, HostName, Word};
+use crate::ids::{AppId, HostName, Seq, Word};
 
 /// All subjects, under the registry's one lock.
 pub(super) struct Slots {
@@ -38,6 +38,9 @@ pub(super) struct Slot {
     pub(super) actor: Activity,
     /// Failures of its actor in a row.
     pub(super) failures: u32,
+    /// Its next reaction carries its state, and the last record that does.
+    pub(super) carry: bool,
+    pub(super) carried: Seq,
     /// Its actor fails whatever is done: it gets none any more in this incarnation, and takes nothing in.
     pub(super) quarantined: bool,
 }
@@ -73,11 +76,25 @@ impl Slots {
 
 impl Slot {
     pub(super) fn new(state: App, broken: bool) -> Self {
-        Self { state: Arc::new(state), inbox: Inbox::default(), in_hand: None, actor: Activity::Resting, failures: 0, quarantined: broken }
+        Self {
+            state: Arc::new(state),
+            inbox: Inbox::default(),
+            in_hand: None,
+            actor: Activity::Resting,
+            failures: 0,
+            carry: false,
+            carried: Seq::NONE,
+            quarantined: broken,
+        }
     }
 
     pub(super) fn has_work(&self) -> bool {
         self.in_hand.is_some() || self.inbox.has_work()
+    }
+
+    /// Whether its state can be carried now: a tail that somebody reads at this moment is known by the record that asks for it.
+    pub(super) fn carries_now(&self) -> bool {
+        self.carry && self.state.hosts.values().all(|host| host.tails.values().all(|tail| tail.settled))
     }
 
     /// The nodes of its pods.

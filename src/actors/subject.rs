@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use super::carry::carried;
 use super::committer::{Committer, NotAppended};
 use super::inbox::News;
 use super::registry::Registry;
@@ -14,6 +15,7 @@ use crate::app::rules::Rules;
 use crate::app::state::App;
 use crate::clock::Clock;
 use crate::events::codec;
+use crate::events::kinds::carried::PART_BYTES;
 use crate::events::kinds::daemon::PlanSettings;
 use crate::events::kinds::step::{StepIssued, StepWithheld};
 use crate::events::kinds::verdict::Stage;
@@ -86,7 +88,13 @@ impl AppState {
         let Shared { registry, clock, settings, settings_seq, .. } = &self.shared;
         let Some((app, batch)) = registry.take(&self.app) else { return Ok(None) };
         let News { drafts, loud } = batch.news(&app);
-        let drafts = notes_that_fit(&self.app, drafts);
+        let carried = if batch.carry { carried(&self.app, &app) } else { Vec::new() };
+        if batch.carry && carried.is_empty() {
+            registry.has_carried(&self.app, None);
+        }
+        let (carries, loud) = (carried.len(), loud || !carried.is_empty());
+        let notes = notes_that_fit(&self.app, drafts, NOTES_BYTES - carries * PART_BYTES);
+        let drafts = carried.into_iter().chain(notes).collect();
         let listed = batch.is_listed(&app);
         let under = Under { rules: Rules::CURRENT, settings: settings.as_ref(), settings_seq: *settings_seq };
         let Reacted { reaction, decisions, wake_us } = react(app.as_ref(), &self.subject, drafts, under, clock.now_us());
@@ -111,6 +119,9 @@ impl AppState {
         committed(&mut next, Rules::CURRENT, &records);
         let next = Arc::new(next);
         registry.commit(&self.app, Arc::clone(&next));
+        if carries > 0 {
+            registry.has_carried(&self.app, records.get(carries - 1).map(|record| record.header.seq));
+        }
         drop(batch);
         self.shared.metrics.reaction();
         self.time_stages(&app, &next);
@@ -161,8 +172,7 @@ impl AppState {
 
 /// Without the notes that no record or reaction has room for: a note says something to the reader alone, and whatever a tenant
 /// makes it say never keeps the app from being acted on.
-fn notes_that_fit(app: &AppId, mut drafts: Vec<Draft>) -> Vec<Draft> {
-    let mut room = NOTES_BYTES;
+fn notes_that_fit(app: &AppId, mut drafts: Vec<Draft>, mut room: usize) -> Vec<Draft> {
     drafts.retain(|draft| {
         let kind = draft.event.kind();
         if kind.role() != Role::Note {
@@ -189,8 +199,8 @@ mod tests {
         let app = AppId::new("acme", "bot").expect("a name");
         let note = |bytes: usize| Draft::input(Event::StepExplained(StepExplained { step: Seq(7), text: "x".repeat(bytes) }));
         let fact = || Draft::input(Event::StepWithheld(StepWithheld { step: Seq(7) }));
-        let kept = notes_that_fit(&app, vec![note(17_000), fact(), note(10), note(16_000), fact()]);
+        let kept = notes_that_fit(&app, vec![note(17_000), fact(), note(10), note(16_000), fact()], NOTES_BYTES);
         assert_eq!(kept, vec![fact(), note(10), note(16_000), fact()]);
-        assert!(notes_that_fit(&app, vec![note(16_000); 100]).len() * 16_000 <= NOTES_BYTES);
+        assert!(notes_that_fit(&app, vec![note(16_000); 100], NOTES_BYTES).len() * 16_000 <= NOTES_BYTES);
     }
 }

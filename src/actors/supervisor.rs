@@ -8,6 +8,7 @@ use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Supervisio
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use super::carry::carried;
 use super::daemon::Ended;
 use super::replay::{Replayed, replay};
 use super::start::{Arguments, start};
@@ -61,6 +62,7 @@ impl Actor for Supervisor {
 
     async fn handle(&self, myself: ActorRef<Order>, order: Order, state: &mut State) -> Result<(), ActorProcessingErr> {
         match order {
+            Order::Activate(app) if state.shared.registry.is_quarantined(&app) => Box::pin(state.carry(&app)).await,
             Order::Activate(app) => {
                 let arguments = (app.clone(), state.shared.clone());
                 let (actor, _) = Actor::spawn_linked(None, AppActor, arguments, myself.get_cell()).await?;
@@ -120,7 +122,7 @@ impl State {
     /// too many failures, or when its log cannot be folded, it is quarantined: visible, not acted on.
     async fn restart(&mut self, app: &AppId) {
         let subject = Subject::App(app.clone());
-        let Replayed { state, tails, broken } = match replay(self.reader.as_ref(), &subject) {
+        let Replayed { state, tails, broken, .. } = match replay(self.reader.as_ref(), &subject) {
             Ok(replayed) => replayed,
             Err(why) => return self.end(Ended::PartFailed(format!("{app} cannot be replayed: {why}"))),
         };
@@ -151,6 +153,23 @@ impl State {
         if let Err(error) = self.shared.committer.append(reaction).await {
             tracing::error!(%app, %error, "the quarantine cannot be recorded");
         }
+    }
+
+    /// Carries the state of a subject that has no actor, as its log has it.
+    async fn carry(&self, app: &AppId) {
+        let subject = Subject::App(app.clone());
+        let replayed = replay(self.reader.as_ref(), &subject).ok().filter(|replayed| !replayed.broken && replayed.state.quarantined);
+        let drafts = replayed.map(|replayed| carried(app, &replayed.state)).unwrap_or_default();
+        let parts = drafts.len();
+        let reaction = Reaction {
+            subject,
+            time_us: self.shared.clock.now_us(),
+            rules: Rules::CURRENT.number(),
+            settings: self.shared.settings_seq,
+            drafts,
+        };
+        let records = if parts > 0 { self.shared.committer.append(reaction).await.unwrap_or_default() } else { Vec::new() };
+        self.shared.registry.has_carried(app, records.last().map(|record| record.header.seq));
     }
 
     /// What is durable and was perhaps never handed on: the cluster actor takes each once.

@@ -3,6 +3,7 @@
 pub mod carry;
 pub mod fold;
 mod known;
+pub(crate) mod marks;
 pub mod plan;
 pub mod report;
 pub mod show;

@@ -8,8 +8,15 @@ use crate::events::kinds::step::Purpose;
 use crate::events::kinds::verdict::{Stage, Verdict};
 use crate::ids::AppId;
 
-/// The names of all alarms that a subject can hold.
-pub const ALARMS: &[&str] = &["waiting", "live_not_back", "stuck_terminating", "different_pod", "unclaimed"];
+/// The names of all alarms that a subject can hold, and of its quarantine, which is shown as one.
+pub const ALARMS: &[&str] = &["waiting", "live_not_back", "stuck_terminating", "different_pod", "unclaimed", QUARANTINED];
+
+const QUARANTINED: &str = "quarantined";
+
+/// The alarms that an app holds; its quarantine is the last.
+pub fn alarms(state: &App) -> impl Iterator<Item = &str> {
+    state.alarms.keys().map(|name| name.as_str()).chain(state.quarantined.then_some(QUARANTINED))
+}
 
 /// What a list shows of an app; one that is withdrawn is not wanted.
 #[must_use]
@@ -23,7 +30,7 @@ pub fn brief(app: &AppId, state: &App, settings: &PlanSettings) -> Value {
         "registered": want.is_some_and(|want| want.registered),
         "hosts": state.hosts.values().filter(|host| host.pod.is_some()).count(),
         "stage": want.and_then(|want| state.hosts.get(&want.host)).map_or("absent", stage),
-        "alarms": state.alarms.keys().map(|name| name.as_str()).collect::<Vec<_>>(),
+        "alarms": alarms(state).collect::<Vec<_>>(),
         "quarantined": state.quarantined,
     })
 }
@@ -48,7 +55,7 @@ pub fn whole(app: &AppId, state: &App, settings: &PlanSettings, looks_again_us: 
         "app": app.to_string(),
         "want": want,
         "hosts": hosts,
-        "alarms": state.alarms.keys().map(|name| name.as_str()).collect::<Vec<_>>(),
+        "alarms": alarms(state).collect::<Vec<_>>(),
         "frozen": state.frozen,
         "quarantined": state.quarantined,
         "listed": state.listed.is_some(),

@@ -40,6 +40,8 @@ pub struct App {
     pub alarms: BTreeMap<Word, Option<HostName>>,
     /// Its fold or plan broke an invariant: visible, not acted on in this life of the process.
     pub quarantined: bool,
+    /// What came so far of the encoded state that a reaction carries; empty but within it.
+    pub carrying: Vec<u8>,
 }
 
 /// What the gateway wants of the app.

@@ -3,6 +3,7 @@
 //! Knows no step in flight and no record: `plan` is this table minus what is in flight or done, and `wharf plan` is this
 //! table alone.
 
+use super::marks::mark;
 use crate::ids::HostName;
 pub use crate::subject::wake::is_over;
 
@@ -240,6 +241,9 @@ fn decide(
     let mut apply = |rows: &[&Row], name: &HostName, row: Option<&HostRow>| {
         let facts = Facts { wanted, row, wanted_serves, limits, now_us };
         let decided = rows.iter().find(|row| (row.fits)(&facts));
+        if let Some(_row) = decided {
+            mark!(_row.rule);
+        }
         if decided.is_none_or(|row| row.keep) {
             keep.push(name.clone());
         }
@@ -263,5 +267,9 @@ pub fn serves(wanted: &Wanted, row: &HostRow) -> bool {
 
 fn stops(hosts: &[HostRow], keep: &[HostName], rule: &'static str) -> Vec<Move> {
     let goes = |host: &&HostRow| !host.deleting && host.life != Life::Gone && !keep.contains(&host.name);
-    hosts.iter().filter(goes).map(|host| Move { host: host.name.clone(), what: What::Stop, rule }).collect()
+    let stop = |host: &HostRow| {
+        mark!(rule);
+        Move { host: host.name.clone(), what: What::Stop, rule }
+    };
+    hosts.iter().filter(goes).map(stop).collect()
 }

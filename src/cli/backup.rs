@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::error::CliError;
 use super::log::{open, the_subject};
 use super::output;
-use super::remote::Remote;
+use super::remote::{Remote, TokenArgs};
 use crate::clock::Clock;
 use crate::events::backup::BackupError;
 use crate::events::backup::about::About;
@@ -33,6 +33,8 @@ pub struct Args {
     /// A running daemon's control listener, instead of a folder
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    #[command(flatten)]
+    token: TokenArgs,
     /// From the block of this record
     #[arg(long, value_name = "SEQ", default_value_t = 1)]
     from: u64,
@@ -83,7 +85,11 @@ fn from_folder(args: &Args) -> Result<End, CliError> {
     let subject = args.subject.as_deref().map(|part| the_subject(part, &reader.subjects())).transpose()?;
     let about = About::of(reader.as_ref(), Clock::wall_now_us()).map_err(|error| failed(args, BackupError::Io(error.0)))?;
     let (about, mut select) = asked(args, about, subject);
+    let whole = about.is_whole();
     let mut new = NewBackup::begin(&args.file, about).map_err(|error| failed(args, error))?;
+    if whole {
+        new.aged_out(reader.as_ref()).map_err(|error| failed(args, error))?;
+    }
     loop {
         let page = page(reader.as_ref(), &select).map_err(|error| failed(args, BackupError::Io(error.0)))?;
         for (key, block) in &page.blocks {
@@ -100,11 +106,18 @@ async fn from_daemon(args: &Args, server: &str) -> Result<End, CliError> {
     let subject = args.subject.as_deref().map(Subject::parse).transpose();
     let subject =
         subject.map_err(|bad| CliError::input(format!("--subject: {bad}"), "with --server it is the whole name: app/ORG/NAME"))?;
-    let remote = Remote::new(server)?;
+    let remote = Remote::new(server, &args.token)?;
     let foreign = |what: &str| CliError::refused(format!("{} {what}", shown(server, 80)), "is it a daemon of this version?");
     let about = remote.get("/v1/log", &[], ABOUT_MAX).await?.body;
     let about: About = serde_json::from_slice(&about).map_err(|error| foreign("does not say what its log is").because(error))?;
-    let (about, mut select) = asked(args, about, subject);
+    let kept = about.kept.unwrap_or(1);
+    let (mut about, mut select) = asked(args, about, subject);
+    if select.from < Seq(kept) {
+        super::output::note(&format!(
+            "wharf: history is from record {kept}; the leaves of what aged out are in a backup of the folder alone, and this one is a part"
+        ));
+        (select.from, about.from) = (Seq(kept), kept);
+    }
     let mut new = NewBackup::begin(&args.file, about).map_err(|error| failed(args, error))?;
     loop {
         let mut query = vec![("from", select.from.to_string()), ("to", select.to.to_string())];
@@ -114,7 +127,9 @@ async fn from_daemon(args: &Args, server: &str) -> Result<End, CliError> {
         while let Some(next) = entries.step().map_err(|error| foreign("sends no blocks").because(error))? {
             match next {
                 Next::Block { key, bytes, .. } => new.block(key, &bytes).map_err(|error| failed(args, error))?,
-                Next::End(_) => return Err(foreign("sends a file instead of blocks")),
+                Next::Removed { .. } | Next::Numbers { .. } | Next::Base(_) | Next::End(_) => {
+                    return Err(foreign("sends a file instead of blocks"));
+                }
             }
         }
         let next = answer.headers.get(NEXT).map(|next| next.to_str().ok().and_then(|next| next.parse().ok()).map(Seq));

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use super::error::CliError;
 use super::{log, output};
 use crate::clock::{Clock, Entropy};
+use crate::events::archive::{Segment, segments};
+use crate::events::backup::about::About;
 use crate::events::erase::{Erasure, NotErased, WHY_MAX};
 use crate::events::log::{EventLog as _, LogReader, OpenOptions};
 use crate::events::sled_log::SledLog;
@@ -39,7 +41,21 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
 
 fn erase(args: &Args) -> Result<ExitCode, CliError> {
     // Read first: what is not a sound log is left as it is, and a log knows whose it is.
-    let daemon = daemon(log::open(&args.dir)?.as_ref())?;
+    let (daemon, archived, removed) = {
+        let reader = log::open(&args.dir)?;
+        (daemon(reader.as_ref())?, archived(&args.dir, args.seq, reader.as_ref()), reader.removed())
+    };
+    for segment in &archived {
+        let at = shown(&segment.path.display().to_string(), 200);
+        output::note(&format!(
+            "wharf: {at} holds what record {} said, and is not changed: remove it, or keep it as you keep backups",
+            args.seq
+        ));
+    }
+    if let Some(removed) = removed.filter(|removed| args.seq <= removed.to.0) {
+        output::note(&format!("wharf: record {} aged out: the log from record {} on says nothing of it", args.seq, removed.kept));
+        return Ok(ExitCode::from(1));
+    }
     let options = OpenOptions::new(daemon.clone());
     let (clock, dir) = (Clock::real(), log::folder(&args.dir));
     let refused = |error: &dyn std::fmt::Display| {
@@ -67,6 +83,19 @@ fn erase(args: &Args) -> Result<ExitCode, CliError> {
             Ok(ExitCode::from(1))
         }
     }
+}
+
+/// The segments of the archive that hold the record, as the log last told where the archive is.
+pub(super) fn archived(data_dir: &Path, seq: u64, reader: &dyn LogReader) -> Vec<Segment> {
+    let told = About::of(reader, 0).ok().and_then(|about| about.settings.get("log.archive").cloned());
+    // As it is told: between quotes.
+    let dir: Option<String> = told.and_then(|told| serde_json::from_str(&told).ok());
+    let Some(dir) = dir.filter(|dir| !dir.is_empty()) else { return Vec::new() };
+    let found = segments(&data_dir.join(dir)).unwrap_or_else(|error| {
+        output::note(&format!("wharf: the archive cannot be read, and may hold what the record said: {error}"));
+        Vec::new()
+    });
+    found.into_iter().filter(|segment| (segment.first.0..=segment.last.0).contains(&seq)).collect()
 }
 
 /// The database's file keeps what was taken out of it until it needs the room: it is written anew.

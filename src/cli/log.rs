@@ -9,13 +9,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::words;
+use super::when::When;
 use crate::clock::Clock;
 use crate::events::backup::file;
 use crate::events::log::{LogReader, OpenError};
 use crate::events::record::{Event, Header, Kind, Role};
 use crate::events::sled_log::SledLog;
 use crate::events::stored::{Body, Item};
+use crate::events::words;
 use crate::ids::{Seq, Subject, shown};
 
 /// How a command's answer is printed.
@@ -74,12 +75,6 @@ pub enum Take {
     End,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Until {
-    Seq(Seq),
-    TimeUs(i64),
-}
-
 /// Which records are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
@@ -87,7 +82,7 @@ pub struct Filter {
     pub subject: Option<Subject>,
     /// The first record that may be wanted.
     pub from: Seq,
-    until: Option<Until>,
+    until: Option<When>,
     kind: Option<Kind>,
 }
 
@@ -99,7 +94,7 @@ impl Filter {
     pub fn of(args: &Args, subjects: &[Subject], now_us: i64) -> Result<Self, CliError> {
         let subject = args.subject.as_deref().map(|part| the_subject(part, subjects)).transpose()?;
         let kind = args.kind.as_deref().map(the_kind).transpose()?;
-        let until = args.until.as_deref().map(|text| the_end(text, now_us)).transpose()?;
+        let until = args.until.as_deref().map(|text| When::parse("--until", text, now_us)).transpose()?;
         Ok(Self { subject, from: Seq(args.after.unwrap_or(0).saturating_add(1)), until, kind })
     }
 
@@ -107,10 +102,10 @@ impl Filter {
     #[must_use]
     pub fn take(&self, header: &Header) -> Take {
         let in_time = match self.until {
-            Some(Until::Seq(last)) if header.seq > last => return Take::End,
+            Some(When::Seq(last)) if header.seq > last => return Take::End,
             // Not the end: what another subject decided a little earlier may come a little later.
-            Some(Until::TimeUs(last)) => header.time_us <= last,
-            Some(Until::Seq(_)) | None => true,
+            Some(When::TimeUs(last)) => header.time_us <= last,
+            Some(When::Seq(_)) | None => true,
         };
         let wanted = in_time
             && header.seq >= self.from
@@ -152,33 +147,6 @@ fn the_kind(name: &str) -> Result<Kind, CliError> {
     })
 }
 
-fn the_end(text: &str, now_us: i64) -> Result<Until, CliError> {
-    if let Ok(seq) = text.parse::<u64>() {
-        return Ok(Until::Seq(Seq(seq)));
-    }
-    let before = text.strip_prefix('-').and_then(|text| {
-        let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-        let seconds: i64 = match unit {
-            "s" => 1,
-            "m" => 60,
-            "h" => 3_600,
-            "d" => 86_400,
-            _ => return None,
-        };
-        number.parse::<u32>().ok().map(|number| i64::from(number) * seconds * 1_000_000)
-    });
-    if let Some(before) = before {
-        return Ok(Until::TimeUs(now_us.saturating_sub(before)));
-    }
-    let time = text.parse::<jiff::Timestamp>().map_err(|_| {
-        CliError::input(
-            format!("--until {}: neither a record's number nor a time", shown(text, 80)),
-            "a time is RFC 3339, such as 2026-01-31T12:00:00Z, or before now, such as -15m",
-        )
-    })?;
-    Ok(Until::TimeUs(time.as_microsecond()))
-}
-
 /// The folder of a data folder's log: its `log`, or itself.
 #[must_use]
 pub fn folder(dir: &Path) -> PathBuf {
@@ -216,6 +184,9 @@ pub fn open(dir: &Path) -> Result<Arc<dyn LogReader>, CliError> {
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let reader = open(&args.dir)?;
     let filter = Filter::of(args, &reader.subjects(), Clock::wall_now_us())?;
+    if let Some(removed) = reader.removed() {
+        super::output::note(&format!("wharf: history is from record {}: what is before it aged out", removed.kept));
+    }
     let mut out = super::output::stdout();
     let mut failed = None;
     let mut visit = |item: Item| {
@@ -270,10 +241,6 @@ pub fn print(out: &mut impl Write, format: Format, header: &Header, said: Said<'
     }
 }
 
-fn kind_name(header: &Header) -> String {
-    Kind::from_number(header.kind).map_or_else(|| format!("kind-{}", header.kind), |kind| kind.name().to_owned())
-}
-
 fn text(out: &mut impl Write, header: &Header, said: Said<'_>) -> io::Result<()> {
     let words = match said {
         Said::Event(event) => words::line(event),
@@ -282,7 +249,7 @@ fn text(out: &mut impl Write, header: &Header, said: Said<'_>) -> io::Result<()>
         Said::Withheld => "(left out)".to_owned(),
     };
     let cause = if header.cause == Seq::NONE { String::new() } else { format!(" <- {}", header.cause) };
-    let (time, kind) = (words::moment(header.time_us), kind_name(header));
+    let (time, kind) = (words::moment(header.time_us), words::kind_name(header));
     let gap = if words.is_empty() { "" } else { " " };
     writeln!(out, "{:<8} {time} {} {kind}{gap}{words}{cause}", header.seq, header.subject)
 }
@@ -305,7 +272,7 @@ fn document(header: &Header, said: Said<'_>) -> Value {
         "time": words::moment(header.time_us),
         "subject": header.subject.to_string(),
         "subject_seq": header.subject_seq,
-        "kind": kind_name(header),
+        "kind": words::kind_name(header),
         "kind_version": header.kind_version,
         "role": role,
         "rules": header.rules,

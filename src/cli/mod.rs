@@ -11,14 +11,18 @@ pub mod error;
 pub mod log;
 pub mod output;
 pub mod plan;
+mod points;
 pub mod probe;
 pub mod remote;
+pub mod replay;
 pub mod restore;
 pub mod run;
 mod seen;
+pub mod sim;
 pub mod status;
 pub mod verify;
-pub mod words;
+mod when;
+pub mod why;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -44,9 +48,12 @@ enum Command {
     Demo(demo::Args),
     Config(config::Args),
     Log(log::Args),
+    Replay(replay::Args),
+    Why(why::Args),
     Status(status::Args),
     Verify(verify::Args),
     Plan(plan::Args),
+    Sim(sim::Args),
     Bench(bench::Args),
     Erase(erase::Args),
     Backup(backup::Args),
@@ -85,9 +92,12 @@ fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Log(args) => log::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Why(args) => why::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Sim(args) => sim::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Erase(args) => erase::run(&args),
         Command::Backup(args) => backup::run(&args),

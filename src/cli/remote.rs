@@ -1,14 +1,49 @@
 //! Asking a running daemon's control listener, as the commands do: bounded, without proxies and redirects.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
+use reqwest::StatusCode;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 
 use super::error::CliError;
+use crate::config::address::{Nearness, base_url, nearness};
 use crate::ids::shown;
+
+/// What to do when a daemon does not answer as it should.
+const ADVICE: &str = "is the daemon running, and is this its control listener?";
 
 /// How long one answer may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
+/// The token that a daemon may ask for.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct TokenArgs {
+    /// The file with the token, for a daemon with an access file
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+/// The longest file with a token, bytes.
+const TOKEN_BYTES: u64 = 16 << 10;
+
+impl TokenArgs {
+    /// The `Authorization` header, when there is a token.
+    fn header(&self) -> Result<Option<HeaderValue>, CliError> {
+        let Some(path) = &self.token_file else { return Ok(None) };
+        let at = shown(&path.display().to_string(), 200);
+        let bad = |why: &str| CliError::input(format!("--token-file {at}: {why}"), "it holds one bearer token and nothing else");
+        let file = std::fs::File::open(path).map_err(|error| bad(&error.to_string()).because(error))?;
+        let mut token = String::new();
+        std::io::Read::read_to_string(&mut std::io::Read::take(file, TOKEN_BYTES), &mut token)
+            .map_err(|error| bad("it cannot be read").because(error))?;
+        let token = token.trim();
+        let header = HeaderValue::try_from(format!("Bearer {token}")).ok().filter(|_| !token.is_empty() && !token.contains(' '));
+        let mut header = header.ok_or_else(|| bad("it holds no token"))?;
+        header.set_sensitive(true);
+        Ok(Some(header))
+    }
+}
 
 /// A daemon that is asked.
 #[derive(Debug)]
@@ -30,15 +65,26 @@ impl Remote {
     /// The daemon at that address.
     ///
     /// # Errors
-    /// When the address is not one that may be asked.
-    pub fn new(server: &str) -> Result<Self, CliError> {
+    /// When the address is not one that may be asked, or there is no token where one should be.
+    pub fn new(server: &str, token: &TokenArgs) -> Result<Self, CliError> {
         let server = server.trim_end_matches('/').to_owned();
-        crate::config::address::base_url(&server)
-            .map_err(|allowed| CliError::input(format!("--server {}: {allowed}", shown(&server, 80)), ""))?;
+        let at = format!("--server {}", shown(&server, 80));
+        let (uri, url) = base_url(&server).map_err(|allowed| CliError::input(format!("{at}: {allowed}"), ""))?;
+        let mut headers = HeaderMap::new();
+        if let Some(header) = token.header()? {
+            if uri.scheme_str() != Some("https") && nearness(&url.host) != Nearness::Loopback {
+                return Err(CliError::input(
+                    format!("{at}: a token goes over https, or to this machine"),
+                    "kubectl port-forward brings it here",
+                ));
+            }
+            headers.insert(AUTHORIZATION, header);
+        }
         // The client refuses to be made without a process-wide provider. Whoever came first has installed the same one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(ANSWER_WITHIN);
-        let client = builder.build().map_err(|error| CliError::refused("no HTTP client can be made", "").because(error))?;
+        let client = builder.default_headers(headers).build();
+        let client = client.map_err(|error| CliError::refused("no HTTP client can be made", "").because(error))?;
         Ok(Self { client, server })
     }
 
@@ -47,22 +93,33 @@ impl Remote {
     /// # Errors
     /// When there is none.
     pub async fn get(&self, path: &str, query: &[(&str, String)], max: usize) -> Result<Answer, CliError> {
-        let advice = "is the daemon running, and is this its control listener?";
+        let (status, answer) = self.ask(path, query, max).await?;
         let at = format!("{}{path}", self.server);
-        let refused = |error: reqwest::Error| CliError::refused(format!("cannot ask {at}"), advice).because(error);
+        match status.as_u16() {
+            _ if status.is_success() => Ok(answer),
+            401 => Err(CliError::refused(format!("{at} asks for a token"), "name its file: --token-file FILE")),
+            403 => Err(CliError::refused(format!("{at} refuses this token"), "docs/operations.md has the roles of each path")),
+            status => Err(CliError::refused(format!("{at} answers {status}"), ADVICE)),
+        }
+    }
+
+    /// The answer to a path, good or not, of at most `max` bytes.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn ask(&self, path: &str, query: &[(&str, String)], max: usize) -> Result<(StatusCode, Answer), CliError> {
+        let at = format!("{}{path}", self.server);
+        let refused = |error: reqwest::Error| CliError::refused(format!("cannot ask {at}"), ADVICE).because(error);
         let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut answer = self.client.get(format!("{at}?{}", query.join("&"))).send().await.map_err(refused)?;
-        if !answer.status().is_success() {
-            return Err(CliError::refused(format!("{at} answers {}", answer.status().as_u16()), advice));
-        }
         let headers = std::mem::take(answer.headers_mut());
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(refused)? {
             if body.len() + chunk.len() > max {
-                return Err(CliError::refused(format!("{at} answers more than {max} bytes"), advice));
+                return Err(CliError::refused(format!("{at} answers more than {max} bytes"), ADVICE));
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Answer { headers, body })
+        Ok((answer.status(), Answer { headers, body }))
     }
 }

@@ -17,6 +17,7 @@ use crate::config::{Gateway, Settings};
 use crate::events::log::OpenError;
 use crate::gateway::SourceStore;
 use crate::gateway::client::GatewayClient;
+use crate::http::access::refusals::Refusals;
 use crate::kube::client::{Connected, Surroundings, connect};
 use crate::kube::perform::Cluster;
 use crate::run::rescue::probe_in_a_child;
@@ -68,6 +69,7 @@ async fn daemon(args: &Args, settings: Settings) -> Result<ExitCode, CliError> {
         digest_key: keys::digest_key(dir, &entropy).map_err(|error| refused("environment.key", error))?,
         clock: Clock::real(),
         metrics: Metrics::default(),
+        refusals: Refusals::default(),
         inline: false,
         entropy,
         settings,

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::error::CliError;
 use super::output;
+use super::remote::{Remote, TokenArgs};
 use crate::ids::shown;
 
 /// The most bytes of one answer.
@@ -25,6 +25,8 @@ pub struct Args {
     /// Its control listener
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7070")]
     server: String,
+    #[command(flatten)]
+    token: TokenArgs,
     /// Every app, not only a screen of them
     #[arg(long)]
     all: bool,
@@ -40,35 +42,15 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
 
 async fn ask(args: &Args) -> Result<ExitCode, CliError> {
     let server = args.server.trim_end_matches('/');
-    crate::config::address::base_url(server)
-        .map_err(|allowed| CliError::input(format!("--server {}: {allowed}", shown(server, 80)), ""))?;
-    // The client refuses to be made without a process-wide provider. Whoever came first has installed the same one.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(Duration::from_secs(15)).build();
-    let client = client.map_err(|e| CliError::refused("no HTTP client can be made", "").because(e))?;
-    let ready = json(server, &get(&client, server, "/readyz").await?)?;
-    let metrics = String::from_utf8_lossy(&get(&client, server, "/metrics").await?).into_owned();
-    let apps = json(server, &get(&client, server, "/v1/apps").await?)?;
-    output::print(&screen(server, &ready, &metrics, &apps, if args.all { usize::MAX } else { SCREEN }))?;
-    Ok(ExitCode::from(u8::from(ready["ready"] != true)))
-}
-
-async fn get(client: &reqwest::Client, server: &str, path: &str) -> Result<Vec<u8>, CliError> {
-    let advice = "is the daemon running, and is this its control listener?";
-    let refused = |e: reqwest::Error| CliError::refused(format!("cannot ask {server}{path}"), advice).because(e);
-    let mut answer = client.get(format!("{server}{path}")).send().await.map_err(refused)?;
+    let remote = Remote::new(server, &args.token)?;
     // Not being ready is an answer.
-    if !answer.status().is_success() && path != "/readyz" {
-        return Err(CliError::refused(format!("{server}{path} answers {}", answer.status().as_u16()), advice));
-    }
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(refused)? {
-        if body.len() + chunk.len() > ANSWER_BYTES {
-            return Err(CliError::refused(format!("{server}{path} answers more than {ANSWER_BYTES} bytes"), advice));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+    let (_, ready) = remote.ask("/readyz", &[], ANSWER_BYTES).await?;
+    let ready = json(server, &ready.body)?;
+    let metrics = remote.get("/metrics", &[], ANSWER_BYTES).await?.body;
+    let apps = json(server, &remote.get("/v1/apps", &[], ANSWER_BYTES).await?.body)?;
+    let screen = screen(server, &ready, &String::from_utf8_lossy(&metrics), &apps, if args.all { usize::MAX } else { SCREEN });
+    output::print(&screen)?;
+    Ok(ExitCode::from(u8::from(ready["ready"] != true)))
 }
 
 fn json(server: &str, body: &[u8]) -> Result<Value, CliError> {

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::log::{Format, open};
+use super::output;
 use super::seen::{self, Seen, Verdict};
-use super::{output, words};
 use crate::events::check::{Report, check};
 use crate::events::damage::census;
 use crate::events::log::{LogReader, ReadError};
+use crate::events::words;
 use crate::proof::key::VerifierKey;
 use crate::run::checkpoints;
 use crate::run::verify::verify_decisions;
@@ -97,6 +98,10 @@ pub(super) fn judge(reader: &dyn LogReader, seen: Option<&Seen>, kept: Option<&S
         "marked": integrity.marked.map(|seq| seq.0),
         "checkpoint": seen.map(|(_, document)| document),
         "kept_checkpoint": kept.map(|(_, document)| document),
+        "from": integrity.removed.map(|removed| removed.kept.0),
+        "aged_out": integrity.aged_out,
+        "passed_over": decisions.passed_over,
+        "carried": decisions.carried,
         "unreadable": census.damaged,
         "unreadable_named": census.named.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "newer": census.newer,
@@ -132,6 +137,16 @@ fn in_words(document: &Value) -> String {
     }
     for gap in document["gaps"].as_array().into_iter().flatten() {
         text.push_str(&format!("named gap between {} and {}\n", gap["after"], gap["before"]));
+    }
+    if let Some(from) = document["from"].as_u64() {
+        text.push_str(&format!(
+            "history is from record {from}: the leaves of {} before it hold; {} reactions are before the state that was carried\n",
+            number("aged_out"),
+            number("passed_over"),
+        ));
+    }
+    if number("carried") > 0 {
+        text.push_str(&format!("{} carried states compared\n", number("carried")));
     }
     if document["checkpoint"].is_object() {
         text.push_str(&seen::in_words("checkpoint", &document["checkpoint"]));

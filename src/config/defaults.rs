@@ -1,6 +1,8 @@
 //! The default of every setting, and where each number comes from.
 
-use super::{Act, Control, Format, Gateway, Kubernetes, Limits, Network, Plan, Pod, Profile, Sessions, Settings, Sources, Telemetry};
+use super::{
+    Act, Control, Format, Gateway, Kubernetes, Limits, Log, MetricsFor, Network, Plan, Pod, Profile, Sessions, Settings, Sources, Telemetry,
+};
 
 fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
@@ -22,6 +24,7 @@ impl Default for Settings {
             network: Network::default(),
             plan: Plan::default(),
             telemetry: Telemetry::default(),
+            log: Log::default(),
             limits: Limits::default(),
             sessions: Box::default(),
         }
@@ -85,7 +88,7 @@ impl Default for Sources {
 
 impl Default for Control {
     fn default() -> Self {
-        Self { listen: "127.0.0.1:7070".to_owned() }
+        Self { listen: "127.0.0.1:7070".to_owned(), access_file: String::new(), metrics: MetricsFor::Anybody }
     }
 }
 
@@ -166,6 +169,14 @@ impl Default for Plan {
 impl Default for Telemetry {
     fn default() -> Self {
         Self { filter: "info".to_owned(), format: Format::Auto }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        // A quarter to look back on; and the store's file, up to 2.2 times the records, with room for it to be written anew, in the
+        // 10 GiB of the deployment.
+        Self { keep_s: 90 * 86_400, keep_bytes: 2 << 30, archive: String::new() }
     }
 }
 

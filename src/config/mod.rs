@@ -1,6 +1,7 @@
 //! The settings: one struct a section, with defaults, units in the names, and derivations. Read once at start; `load` alone
 //! does I/O.
 
+pub mod access;
 pub mod address;
 pub mod check;
 pub mod defaults;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub plan: Plan,
     /// What is written to stderr.
     pub telemetry: Telemetry,
+    /// How long the log is kept.
+    pub log: Log,
     /// What bounds the daemon itself.
     pub limits: Limits,
     /// Sessions; in a box, because settings are held by value in many places.
@@ -131,8 +134,22 @@ pub struct Sources {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Control {
-    /// Its address; loopback only as long as there is no authentication.
+    /// Its address; loopback only.
     pub listen: String,
+    /// The file that says whose token may do what; empty: whoever reaches the listener may do all but read tails.
+    pub access_file: String,
+    /// Who may read the metrics.
+    pub metrics: MetricsFor,
+}
+
+/// Who may read the metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricsFor {
+    /// Anybody who reaches the listener.
+    Anybody,
+    /// Auditors and operators.
+    Readers,
 }
 
 /// What a host's pod is made of.
@@ -251,6 +268,18 @@ pub enum Format {
     Text,
     /// JSON lines.
     Json,
+}
+
+/// How long the log is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// Older records age out, seconds; 0: none does by its age.
+    pub keep_s: u64,
+    /// The oldest records age out when the log is larger, bytes; 0: none does by the size.
+    pub keep_bytes: u64,
+    /// A folder that what ages out is written to before; empty: none.
+    pub archive: String,
 }
 
 /// What bounds the daemon itself.

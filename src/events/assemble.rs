@@ -7,7 +7,7 @@ use super::codec;
 use super::frame;
 use super::index::{Added, Index};
 use super::log::{AppendError, Refused};
-use super::record::{Header, Reaction, Record};
+use super::record::{Header, Reaction};
 use super::store::Batch;
 use super::tree::Tree;
 use crate::ids::{LogId, Seq, Subject};
@@ -35,8 +35,8 @@ pub(super) struct Position {
 /// A commit that is ready to be stored.
 pub(super) struct Commit {
     pub(super) batches: Vec<Batch>,
-    /// For each reaction its records.
-    pub(super) records: Vec<Vec<Record>>,
+    /// For each reaction where its records are.
+    pub(super) headers: Vec<Vec<Header>>,
     /// Where the record after it goes.
     pub(super) after: Position,
     /// What of each subject is in it.
@@ -61,7 +61,7 @@ pub(super) fn assemble(
         batch_bytes: 0,
         commit: Commit {
             batches: Vec::new(),
-            records: Vec::with_capacity(reactions.len()),
+            headers: Vec::with_capacity(reactions.len()),
             after: position.clone(),
             added: BTreeMap::new(),
         },
@@ -80,6 +80,10 @@ pub(super) fn assemble(
 
 /// The subject as it is stored, when it reads back as the same one.
 fn text_of(subject: &Subject) -> Option<String> {
+    // Nearly every reaction is about an app, and an app's parts were checked when it was made.
+    if let Subject::App(app) = subject {
+        return Some(["app/", app.org(), "/", app.name()].concat());
+    }
     let text = subject.to_string();
     (text.len() <= frame::SUBJECT_MAX && Subject::parse(&text).as_ref() == Ok(subject)).then_some(text)
 }
@@ -145,7 +149,7 @@ impl Assembly<'_> {
         });
         added.time_us = added.time_us.max(self.at.floor_us).max(reaction.time_us);
         let count = reaction.drafts.len();
-        let mut records = Vec::with_capacity(count);
+        let mut headers = Vec::with_capacity(count);
         for ((number, draft), payload) in reaction.drafts.iter().enumerate().zip(payloads.iter()) {
             added.last += 1;
             added.records += 1;
@@ -174,10 +178,10 @@ impl Assembly<'_> {
             self.at.tree.push(leaf);
             self.at.last = header.seq;
             self.at.next = Seq(header.seq.0 + 1);
-            records.push(Record { header, event: draft.event.clone() });
+            headers.push(header);
         }
         self.commit.added.insert(subject, added);
-        self.commit.records.push(records);
+        self.commit.headers.push(headers);
         Ok(())
     }
 

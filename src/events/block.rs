@@ -10,6 +10,9 @@ use crate::ids::{LogId, Seq};
 /// The version of the block's layout.
 pub const BLOCK_VERSION: u16 = 1;
 
+/// The version of a block of that layout that a store has packed (`packed.rs`): the same with the top bit.
+pub const PACKED_VERSION: u16 = 0x8000 | BLOCK_VERSION;
+
 /// The block's fixed part, bytes; the directory follows.
 pub const BLOCK_FIXED: usize = 80;
 
@@ -31,6 +34,9 @@ pub enum BlockError {
     /// A newer build wrote a layout that this one does not know.
     #[error("block version {0} is not known to this build")]
     Newer(u16),
+    /// It was stored packed, its checksum holds, and it does not unpack.
+    #[error("the block does not unpack")]
+    Packed,
     /// The directory does not cover the block.
     #[error("the block's directory does not cover its bytes")]
     Directory,
@@ -149,8 +155,10 @@ impl<'a> Block<'a> {
             return Err(BlockError::Checksum);
         }
         let version = u16::from_le_bytes([bytes[0], bytes[1]]);
-        if version != BLOCK_VERSION {
-            return Err(BlockError::Newer(version));
+        match version {
+            BLOCK_VERSION => {}
+            PACKED_VERSION => return Err(BlockError::Packed),
+            _ => return Err(BlockError::Newer(version)),
         }
         let directory = &head[BLOCK_FIXED..];
         if directory.is_empty() || directory.len() % 2 != 0 || lengths(directory).sum::<usize>() != frames.len() {

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::block::Block;
+use super::block::{Block, BlockHead};
 use super::codec::{self, BINCODE_2_STANDARD, CodecError};
 use super::frame::{Frame, FrameBody};
 use super::kinds::daemon::{LogBefore, LogRestarted};
 use super::log::{Acknowledged, Gap, LogReader, ReadError};
 use super::marks::{Mark, SEQ_END, TIME_END_US};
 use super::record::{Event, Kind};
+use super::removed::{Numbers, RemovedBlock};
+use super::retention::Removed;
 use super::tree::{EMPTY_ROOT, Tree, TreeHead};
 use crate::ids::{LogId, Seq};
 
@@ -36,6 +38,10 @@ pub struct Report {
     pub records: u64,
     /// Records whose payload was erased or left out.
     pub withheld: u64,
+    /// Where it begins, when its beginning aged out: of that the leaves alone are there.
+    pub removed: Option<Removed>,
+    /// Records that aged out.
+    pub aged_out: u64,
     /// The log ids, in order.
     pub logs: Vec<LogPart>,
     /// The named gaps, in order.
@@ -63,7 +69,7 @@ pub struct Difference {
 pub fn check(reader: &dyn LogReader) -> Result<Report, ReadError> {
     let mark = reader.mark();
     let mut state = Check {
-        report: Report { marked: mark.as_ref().map(|mark| mark.last), ..Report::default() },
+        report: Report { marked: mark.as_ref().map(|mark| mark.last), removed: reader.removed(), ..Report::default() },
         tree: Tree::default(),
         last: None,
         subjects: BTreeMap::new(),
@@ -72,7 +78,10 @@ pub fn check(reader: &dyn LogReader) -> Result<Report, ReadError> {
         // Taken now, and compared where the records reach it: a log that is being written goes on meanwhile.
         claim: Some(reader.acknowledged()),
     };
-    let mut difference = None;
+    let mut difference = state.aged_out(reader)?.err();
+    if difference.is_some() {
+        return Ok(Report { difference, ..state.report });
+    }
     reader.blocks(Seq::NONE, &mut |key, bytes| match state.block(key, bytes) {
         Ok(()) => ControlFlow::Continue(()),
         Err(found) => {
@@ -113,9 +122,69 @@ fn differs<T>(seq: Seq, what: impl Into<String>) -> Result<T, Difference> {
 }
 
 impl Check {
+    /// What aged out: its chain and its tree, by the leaves that stay.
+    fn aged_out(&mut self, reader: &dyn LogReader) -> Result<Result<(), Difference>, ReadError> {
+        if let Some(base) = reader.base() {
+            // Believed, because nobody has what is before it; the next segment, or a checkpoint, says whether it is so.
+            let part = LogPart { log: base.log, first: Seq(base.last.0 + 1), last: base.last, tree: base.tree.head() };
+            self.report.logs.push(part);
+            self.last = Some(Last { seq: base.last, reaction: base.last, following: 0, shared: Vec::new() });
+            self.tree = base.tree;
+        }
+        let mut found = Ok(());
+        let stop = |found: &Result<(), Difference>| if found.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        reader.removed_blocks(Seq::NONE, &mut |key, bytes| {
+            found = self.removed_block(key, bytes);
+            stop(&found)
+        })?;
+        let log = self.report.logs.last().map(|part| part.log);
+        if found.is_ok() {
+            reader.removed_numbers(&mut |subject, bytes| {
+                match Numbers::read(bytes) {
+                    Some(numbers) => {
+                        let count = if Some(numbers.log) == log { numbers.last } else { 0 };
+                        self.subjects.insert(subject.to_owned(), (count, numbers.time_us));
+                    }
+                    None => found = differs(self.seq(), format!("the numbers of {} do not read", crate::ids::shown(subject, 80))),
+                }
+                stop(&found)
+            })?;
+        }
+        Ok(found)
+    }
+
+    fn removed_block(&mut self, key: Seq, bytes: &[u8]) -> Result<(), Difference> {
+        let Some(block) = RemovedBlock::read(bytes) else { return differs(key, "what stays of the block does not read") };
+        self.follows(key, block.head, None)?;
+        block.leaves.iter().for_each(|leaf| self.tree.push(*leaf));
+        self.report.aged_out += block.leaves.len() as u64;
+        self.last = Some(Last { seq: block.last(), reaction: block.last(), following: 0, shared: Vec::new() });
+        self.passed(block.head.log, block.last())
+    }
+
     fn block(&mut self, key: Seq, bytes: &[u8]) -> Result<(), Difference> {
         let block = Block::read(bytes).or_else(|error| differs(key, error.to_string()))?;
-        let head = block.head;
+        self.follows(key, block.head, Some(&block))?;
+        if block.last().0 >= SEQ_END {
+            return differs(key, "no log comes this far");
+        }
+        self.report.blocks += 1;
+        for (seq, frame) in block.records() {
+            self.record(seq, &frame.or_else(|error| differs(seq, error.to_string()))?)?;
+        }
+        self.passed(block.head.log, block.last())
+    }
+
+    fn passed(&mut self, log: LogId, last: Seq) -> Result<(), Difference> {
+        let tree = self.tree.head();
+        if let Some(part) = self.report.logs.last_mut() {
+            (part.last, part.tree) = (last, tree);
+        }
+        self.compare(log)
+    }
+
+    /// Whether a block, or what stays of it, follows what came before.
+    fn follows(&mut self, key: Seq, head: BlockHead, block: Option<&Block<'_>>) -> Result<(), Difference> {
         let previous = self.seq();
         if head.first != key {
             return differs(key, format!("its block says that it begins at {}", head.first));
@@ -130,7 +199,9 @@ impl Check {
             if self.last.as_ref().is_some_and(|last| last.following > 0) {
                 return differs(key, "another log begins within a reaction");
             }
-            self.begins(key, &block)?;
+            if let Some(block) = block {
+                self.begins(key, block)?;
+            }
             self.tree = Tree::default();
             self.subjects.values_mut().for_each(|(count, _)| *count = 0);
             let tree = TreeHead { size: 0, root: EMPTY_ROOT };
@@ -142,18 +213,7 @@ impl Check {
         if head.first.0 - previous.0 > 1 {
             self.report.gaps.push(Gap { after: previous, before: head.first });
         }
-        if block.last().0 >= SEQ_END {
-            return differs(key, "no log comes this far");
-        }
-        self.report.blocks += 1;
-        for (seq, frame) in block.records() {
-            self.record(seq, &frame.or_else(|error| differs(seq, error.to_string()))?)?;
-        }
-        let tree = self.tree.head();
-        if let Some(part) = self.report.logs.last_mut() {
-            (part.last, part.tree) = (block.last(), tree);
-        }
-        self.compare(head.log)
+        Ok(())
     }
 
     /// A log begins with what names it and, by tree, all that is before it in the store.
@@ -246,7 +306,10 @@ impl Check {
             let former = self.restarted.iter().filter_map(|began| began.former.as_ref());
             former.into_iter().any(|former| former.id == mark.log && former.acknowledged >= mark.last)
         };
-        if let Some(mark) = self.mark.as_ref().filter(|mark| !named(mark)) {
+        // What named it may have aged out with the beginning of the log that followed.
+        let followed = self.report.logs.last().filter(|part| self.report.removed.is_some_and(|removed| removed.kept > part.first));
+        let aged_out = |mark: &Mark| followed.is_some_and(|part| part.log != mark.log);
+        if let Some(mark) = self.mark.as_ref().filter(|mark| !named(mark) && !aged_out(mark)) {
             return differs(mark.last, format!("the log ends before record {}, which was acknowledged", mark.last));
         }
         if self.claim.take().is_some() {

@@ -4,7 +4,8 @@
 //! Encoding is bincode 2's standard configuration (docs/log-format.md, "Payloads"). Two encodings can mean one value, so
 //! nobody ever hashes a re-encoding: what is hashed is what is stored.
 
-use super::kinds::{daemon, operator, pod, session, step, tail, verdict, want};
+use super::kinds::carried::CarriedDaemon;
+use super::kinds::{carried, daemon, operator, pod, session, step, tail, verdict, want};
 use super::record::{Event, Kind, for_each_event};
 
 /// The header's number for this encoding.
@@ -90,6 +91,24 @@ pub fn encode_state<T: serde::Serialize>(state: &T) -> Result<Vec<u8>, CodecErro
 /// Any [`CodecError`] but a newer version; never panics, whatever the bytes.
 pub fn decode_state<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     read_within::<T, { 8 * STATE_MAX }>("state", bytes)
+}
+
+/// What the daemon's own records say, as it is carried.
+///
+/// # Errors
+/// As [`encode_state`].
+pub fn encode_daemon(daemon: &CarriedDaemon) -> Result<Vec<u8>, CodecError> {
+    let mut bytes = Vec::new();
+    write_into(daemon, &mut bytes).map_err(|why| CodecError::Malformed { kind: "daemon", why })?;
+    if bytes.len() > STATE_MAX { Err(CodecError::TooLong(bytes.len())) } else { Ok(bytes) }
+}
+
+/// The same from bytes whose checksum was verified.
+///
+/// # Errors
+/// As [`decode_state`].
+pub fn decode_daemon(bytes: &[u8]) -> Result<CarriedDaemon, CodecError> {
+    read_within::<CarriedDaemon, { 8 * STATE_MAX }>("daemon", bytes)
 }
 
 macro_rules! codec {

@@ -14,10 +14,11 @@ use super::log::{
     Acknowledged, AppendError, Beginning, EventLog, Found, Gap, LogReader, OpenError, OpenOptions, Opened, ReadError, StoredSize,
 };
 use super::marks::{CEILING_AHEAD, Ceiling, Mark, Marks};
-use super::record::{Draft, Event, Reaction, Record};
+use super::record::{Draft, Event, Header, Reaction, Record};
 use super::recover::{Recovered, recover};
+use super::retention::{self, Base, NotRemoved, Removed};
 use super::store::Store;
-use super::stored::{Visit, each_item};
+use super::stored::{Payloads, Visit, each_item};
 use super::tree::{Tree, TreeHead};
 use crate::clock::{Clock, Entropy};
 use crate::ids::{LogId, RecordId, Seq, Subject};
@@ -45,6 +46,7 @@ struct State {
     /// The last key that readers see: what a commit in progress has stored is not acknowledged.
     visible: Seq,
     index: Index,
+    removed: Option<Removed>,
 }
 
 /// Why an I/O error keeps a log from being opened.
@@ -73,15 +75,9 @@ fn append_error(error: io::Error) -> AppendError {
 pub(super) fn open_for_reading<S: Store>(store: S) -> Result<Arc<Shared<S>>, OpenError> {
     let found = recover(&store).map_err(open_error)?;
     let log = found.log.ok_or(OpenError::Missing)?;
-    Ok(share(store, found.marks.mark.clone(), log, &found.tree, found.last, Seq(u64::MAX), found.index))
-}
-
-fn share<S: Store>(store: S, mark: Option<Mark>, log: LogId, tree: &Tree, head: Seq, visible: Seq, index: Index) -> Arc<Shared<S>> {
-    Arc::new(Shared {
-        store,
-        state: RwLock::new(State { acknowledged: Acknowledged { log, head, tree: tree.head() }, visible, index }),
-        mark,
-    })
+    let acknowledged = Acknowledged { log, head: found.last, tree: found.tree.head() };
+    let state = State { acknowledged, visible: Seq(u64::MAX), index: found.index, removed: found.removed };
+    Ok(Arc::new(Shared { store, state: RwLock::new(state), mark: found.marks.mark }))
 }
 
 impl<S: Store> Engine<S> {
@@ -132,7 +128,9 @@ impl<S: Store> Engine<S> {
             index.begin_log();
         }
         let mark = recovered.marks.mark.clone();
-        let shared = share(store, mark, position.log, &position.tree, position.last, position.last, index);
+        let acknowledged = Acknowledged { log: position.log, head: position.last, tree: position.tree.head() };
+        let state = State { acknowledged, visible: position.last, index, removed: recovered.removed };
+        let shared = Arc::new(Shared { store, state: RwLock::new(state), mark });
         Self { shared, position, marks: recovered.marks, entropy, failed: false }
     }
 
@@ -163,7 +161,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Makes a commit durable and then known.
-    fn commit(&mut self, commit: Commit) -> io::Result<Vec<Vec<Record>>> {
+    fn commit(&mut self, commit: Commit) -> io::Result<Vec<Vec<Header>>> {
         let last = commit.after.last;
         let ceiling = self.marks.ceiling.map_or(Seq::NONE, |ceiling| ceiling.seq);
         if last.0.saturating_add(CEILING_AHEAD / 2) > ceiling.0 {
@@ -172,6 +170,7 @@ impl<S: Store> Engine<S> {
         // A block that is rewritten is counted already.
         let new = |(key, _): &&(Seq, Vec<u8>)| *key > self.position.last;
         let blocks = commit.batches.iter().flatten().filter(new).count();
+        let bytes: usize = commit.batches.iter().flatten().filter(new).map(|(_, block)| block.len()).sum();
         for batch in commit.batches {
             self.shared.store.put(batch)?;
         }
@@ -183,9 +182,26 @@ impl<S: Store> Engine<S> {
             state.index.extend(subject, added);
         }
         state.index.blocks += blocks as u64;
+        state.index.bytes += bytes as u64;
         state.visible = last;
         (state.acknowledged.head, state.acknowledged.tree) = (last, self.position.tree.head());
-        Ok(commit.records)
+        Ok(commit.headers)
+    }
+
+    /// Makes the reactions durable and gives their records' places.
+    fn place(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Header>>, AppendError> {
+        if self.failed {
+            return Err(AppendError::Stopped);
+        }
+        let entropy = self.entropy.clone();
+        let commit = assemble(&self.position, &self.shared.state().index, reactions, &mut || entropy.bytes())?;
+        if commit.batches.is_empty() {
+            return Ok(commit.headers);
+        }
+        self.commit(commit).map_err(|error| {
+            self.failed = true;
+            append_error(error)
+        })
     }
 }
 
@@ -199,18 +215,17 @@ fn beginning(found: &Found) -> Option<Beginning> {
 
 impl<S: Store> EventLog for Engine<S> {
     fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
-        if self.failed {
-            return Err(AppendError::Stopped);
-        }
-        let entropy = self.entropy.clone();
-        let commit = assemble(&self.position, &self.shared.state().index, reactions, &mut || entropy.bytes())?;
-        if commit.batches.is_empty() {
-            return Ok(commit.records);
-        }
-        self.commit(commit).map_err(|error| {
-            self.failed = true;
-            append_error(error)
-        })
+        let headers = self.place(reactions)?;
+        let record = |(header, draft): (Header, &Draft)| Record { header, event: draft.event.clone() };
+        let records = |(headers, reaction): (Vec<Header>, &Reaction)| headers.into_iter().zip(&reaction.drafts).map(record).collect();
+        Ok(headers.into_iter().zip(reactions).map(records).collect())
+    }
+
+    fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
+        let headers = self.place(reactions)?;
+        let record = |(header, draft): (Header, Draft)| Record { header, event: draft.event };
+        let records = |(headers, reaction): (Vec<Header>, Reaction)| headers.into_iter().zip(reaction.drafts).map(record).collect();
+        Ok(headers.into_iter().zip(reactions.drain(..)).map(records).collect())
     }
 
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
@@ -230,18 +245,39 @@ impl<S: Store> EventLog for Engine<S> {
         let (log, key, block) = without?;
         let erased = Event::RecordErased(RecordErased { record: RecordId { log, seq }, who: erasure.who.clone(), why });
         let (subject, time_us) = (erasure.daemon.clone(), erasure.time_us);
-        let reaction = Reaction { subject, time_us, rules: 0, settings: Seq::NONE, drafts: vec![Draft::input(erased)] };
+        let drafts = vec![Draft::input(erased.clone())];
+        let reaction = Reaction { subject, time_us, rules: 0, settings: Seq::NONE, drafts };
         let entropy = self.entropy.clone();
         let mut commit = assemble(&self.position, &self.shared.state().index, &[reaction], &mut || entropy.bytes())?;
         // With the record of it, all or nothing.
         if let Some(batch) = commit.batches.last_mut() {
             batch.push((key, block));
         }
-        let records = self.commit(commit).map_err(|error| {
+        let headers = self.commit(commit).map_err(|error| {
             self.failed = true;
             append_error(error)
         })?;
-        Ok(records.into_iter().flatten().next().expect("the reaction has one event"))
+        let header = headers.into_iter().flatten().next().expect("the reaction has one event");
+        Ok(Record { header, event: erased })
+    }
+
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        if self.failed {
+            return Err(AppendError::Stopped.into());
+        }
+        let Some(planned) = retention::plan(&self.shared.store, upto)? else { return Ok(None) };
+        let (blocks, subjects) = (planned.removal.blocks.len(), planned.subjects);
+        self.shared.store.remove(planned.removal).and_then(|()| self.shared.store.sync()).map_err(|error| {
+            self.failed = true;
+            append_error(error)
+        })?;
+        let mut state = self.shared.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.index.remove(subjects.keys(), planned.removed.kept);
+        state.index.blocks -= blocks as u64;
+        state.index.bytes -= planned.bytes;
+        state.index.records -= planned.records;
+        state.removed = Some(planned.removed);
+        Ok(state.removed)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {
@@ -285,7 +321,10 @@ impl<S: Store> LogReader for Shared<S> {
         let mut ended = ControlFlow::Continue(());
         for key in keys {
             self.store.visit(key, &mut |found, bytes| {
-                ended = each_item(found, bytes, from, Some(&text), visit);
+                // One that aged out meanwhile is not there: another one is in its place.
+                if found == key {
+                    ended = each_item(found, bytes, from, Some(&text), Payloads::All, visit);
+                }
                 ControlFlow::Break(())
             })?;
             if ended.is_break() {
@@ -310,6 +349,30 @@ impl<S: Store> LogReader for Shared<S> {
     fn stored(&self) -> StoredSize {
         let size = self.store.size().unwrap_or_default();
         let state = self.state();
-        StoredSize { blocks: state.index.blocks, records: state.index.records, ..size }
+        StoredSize { blocks: state.index.blocks, block_bytes: state.index.bytes, records: state.index.records, ..size }
+    }
+
+    fn removed(&self) -> Option<Removed> {
+        self.state().removed
+    }
+
+    fn base(&self) -> Option<Base> {
+        self.store.base()
+    }
+
+    fn removed_blocks(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> Result<(), ReadError> {
+        Ok(self.store.visit_removed(from, visit)?)
+    }
+
+    fn removed_numbers(&self, visit: &mut dyn FnMut(&str, &[u8]) -> ControlFlow<()>) -> Result<(), ReadError> {
+        Ok(self.store.visit_numbers(visit)?)
+    }
+
+    fn cut_subjects(&self) -> Vec<Subject> {
+        self.state().index.cut_subjects()
+    }
+
+    fn subjects_before(&self, kept: Seq) -> Vec<Subject> {
+        self.state().index.subjects_before(kept)
     }
 }

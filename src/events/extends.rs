@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::block::Block;
+use super::leaf_blocks::leaf_blocks;
 use super::log::{LogReader, ReadError};
+use super::removed::LeafBlock;
 use super::tree::{EMPTY_ROOT, Hash, Tree, TreeHead};
 use crate::ids::{LogId, Seq};
 
@@ -43,7 +44,13 @@ pub enum Extends {
 /// When the store does not answer.
 pub fn extends(reader: &dyn LogReader, log: LogId, seen: &TreeHead) -> Result<Extends, ReadError> {
     let mut pass = Pass { seen: *seen, tree: Tree::default(), root: (seen.size == 0).then_some(EMPTY_ROOT), there: false, stopped: None };
-    reader.blocks(Seq::NONE, &mut |key, bytes| match pass.block(log, key, bytes) {
+    if let Some(base) = reader.base().filter(|base| base.log == log && base.tree.size() <= seen.size) {
+        (pass.there, pass.tree) = (true, base.tree);
+        if pass.tree.size() == seen.size {
+            pass.root = Some(pass.tree.root());
+        }
+    }
+    leaf_blocks(reader, Seq::NONE, &mut |key, block| match pass.block(log, key, block) {
         Ok(()) => ControlFlow::Continue(()),
         Err(stopped) => {
             pass.stopped = Some(stopped);
@@ -63,8 +70,8 @@ struct Pass {
 }
 
 impl Pass {
-    fn block(&mut self, log: LogId, key: Seq, bytes: &[u8]) -> Result<(), (Seq, String)> {
-        let block = Block::read(bytes).map_err(|error| (key, error.to_string()))?;
+    fn block(&mut self, log: LogId, key: Seq, block: Result<LeafBlock, (Seq, String)>) -> Result<(), (Seq, String)> {
+        let block = block?;
         if block.head.log != log {
             return Ok(());
         }
@@ -72,13 +79,13 @@ impl Pass {
             return Err((key, format!("the {} records before it are not there", block.head.before.size)));
         }
         self.there = true;
-        for (seq, frame) in block.records() {
-            self.tree.push(frame.map_err(|error| (seq, error.to_string()))?.leaf());
+        for leaf in block.leaves {
+            self.tree.push(leaf);
             if self.tree.size() == self.seen.size {
                 self.root = Some(self.tree.root());
             }
         }
-        Ok(())
+        block.broken.map_or(Ok(()), Err)
     }
 
     fn answer(self) -> Extends {

@@ -14,6 +14,8 @@ struct Entry {
     time_us: i64,
     /// The keys of the blocks, ascending.
     blocks: Vec<Seq>,
+    /// Records of it aged out.
+    cut: bool,
 }
 
 /// What a commit appends of one subject.
@@ -34,9 +36,37 @@ pub(super) struct Index {
     subjects: BTreeMap<String, Entry>,
     pub(super) blocks: u64,
     pub(super) records: u64,
+    /// Of all blocks.
+    pub(super) bytes: u64,
 }
 
 impl Index {
+    /// Takes where the numbers of a subject stand after what aged out: 0 when its last record was of an earlier log.
+    pub(super) fn cut(&mut self, subject: &str, (last, time_us): (u64, i64)) {
+        self.subjects.insert(subject.to_owned(), Entry { last, time_us, blocks: Vec::new(), cut: true });
+    }
+
+    /// Forgets the blocks before `kept` of these subjects.
+    pub(super) fn remove<'a>(&mut self, subjects: impl Iterator<Item = &'a String>, kept: Seq) {
+        for subject in subjects {
+            if let Some(entry) = self.subjects.get_mut(subject) {
+                entry.cut = true;
+                entry.blocks.drain(..entry.blocks.partition_point(|key| *key < kept));
+            }
+        }
+    }
+
+    /// The subjects of which records aged out.
+    pub(super) fn cut_subjects(&self) -> Vec<Subject> {
+        self.subjects.iter().filter(|(_, entry)| entry.cut).filter_map(|(text, _)| Subject::parse(text).ok()).collect()
+    }
+
+    /// The subjects that have records in blocks before that one.
+    pub(super) fn subjects_before(&self, kept: Seq) -> Vec<Subject> {
+        let before = self.subjects.iter().filter(|(_, entry)| entry.blocks.first().is_some_and(|first| *first < kept));
+        before.filter_map(|(text, _)| Subject::parse(text).ok()).collect()
+    }
+
     /// The subject's last subject seq in the current log id, 0 for none; and the time of its last record in the store,
     /// microseconds since 1970 UTC, the earliest there is for none.
     pub(super) fn last(&self, subject: &str) -> (u64, i64) {
@@ -56,7 +86,7 @@ impl Index {
     pub(super) fn add(&mut self, subject: &str, (last, time_us): (u64, i64), block: Seq) -> (u64, i64) {
         self.records += 1;
         let Some(entry) = self.subjects.get_mut(subject) else {
-            self.subjects.insert(subject.to_owned(), Entry { last, time_us, blocks: vec![block] });
+            self.subjects.insert(subject.to_owned(), Entry { last, time_us, blocks: vec![block], cut: false });
             return (0, i64::MIN);
         };
         if entry.blocks.last() != Some(&block) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
-use super::block::Block;
+use super::leaf_blocks::leaf_blocks;
 use super::log::{LogReader, ReadError};
 use super::tree::{Hash, Tree, node};
 use crate::ids::{LogId, Seq};
@@ -140,28 +140,29 @@ fn each_leaf(
 ) -> Result<(), LeavesError> {
     let mut next = positions.start;
     let mut damaged = None;
-    reader.blocks(from, &mut |key, bytes| {
-        let Ok(block) = Block::read(bytes) else {
-            damaged = Some(key);
-            return ControlFlow::Break(());
-        };
-        let first = block.head.before.size;
-        if block.head.log != log || first.saturating_add(block.count()) <= next {
-            return ControlFlow::Continue(());
-        }
-        let skipped = usize::try_from(next.saturating_sub(first)).unwrap_or(usize::MAX);
-        for (position, (seq, frame)) in (first..positions.end).zip(block.records()).skip(skipped) {
-            let Ok(frame) = frame else {
+    leaf_blocks(reader, from, &mut |key, block| {
+        let block = match block {
+            Ok(block) => block,
+            Err((seq, _)) => {
                 damaged = Some(seq);
                 return ControlFlow::Break(());
-            };
+            }
+        };
+        let first = block.head.before.size;
+        if block.head.log != log || first.saturating_add(block.leaves.len() as u64) <= next && block.broken.is_none() {
+            return ControlFlow::Continue(());
+        }
+        for (position, leaf) in (first..positions.end).zip(&block.leaves) {
             if position == next {
-                visit(position, key, frame.leaf());
+                visit(position, key, *leaf);
                 next += 1;
             }
         }
+        if next < positions.end {
+            damaged = block.broken.map(|(seq, _)| seq);
+        }
         // A block that begins behind the next one: what was before it is gone.
-        if next < positions.end && first <= next { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if next < positions.end && first <= next && damaged.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     match damaged {
         Some(seq) => Err(LeavesError::Damaged(seq)),

@@ -13,7 +13,8 @@ use super::erase::{Erasure, NotErased};
 use super::kinds::daemon::{FormerLog, RestartReason};
 use super::marks::Mark;
 use super::record::{Reaction, Record};
-use super::stored::{Item, Visit, each_item};
+use super::retention::{Base, NotRemoved, Removed};
+use super::stored::{Item, Payloads, Visit, each_item};
 use super::tree::{Hash, TreeHead};
 use crate::ids::{LogId, Seq, Subject};
 
@@ -26,11 +27,29 @@ pub trait EventLog: Send {
     /// See [`AppendError`]: after [`AppendError::Refused`] the log goes on, after any other it must be opened again.
     fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError>;
 
+    /// The same, and the events become the records' own: nothing is left of `reactions` then. After an error they are as they were.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
+        let records = self.append(reactions)?;
+        reactions.clear();
+        Ok(records)
+    }
+
     /// Takes away what a record says that only informs, and records that; returns that record when both are durable.
     ///
     /// # Errors
     /// See [`NotErased`]; after [`NotErased::Append`] as after a failed append.
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased>;
+
+    /// Takes out some of the oldest blocks, none of which goes beyond `upto`, and keeps their leaves; returns when that is durable,
+    /// with where the log begins now. `None` when nothing is left to take out: so often until then. What is left must be enough for
+    /// every subject: the caller has carried them (src/run/retention.rs).
+    ///
+    /// # Errors
+    /// See [`NotRemoved`]; after [`NotRemoved::Append`] as after a failed append.
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved>;
 
     /// A reader of what has been acknowledged; it outlives the writer and sees what is appended later.
     fn reader(&self) -> Arc<dyn LogReader>;
@@ -203,6 +222,8 @@ pub struct StoredSize {
     pub blobs: u64,
     /// Blocks.
     pub blocks: u64,
+    /// Bytes of the blocks alone: what ages out by size.
+    pub block_bytes: u64,
     /// Records.
     pub records: u64,
     /// fdatasync calls of our own since it was opened: one a commit, and now and then one for a ceiling.
@@ -256,6 +277,42 @@ pub trait LogReader: Send + Sync {
         None
     }
 
+    /// Where it begins, when its beginning aged out.
+    fn removed(&self) -> Option<Removed> {
+        None
+    }
+
+    /// What is before the first block, when it is elsewhere and its leaves are too: of a segment of an archive.
+    fn base(&self) -> Option<Base> {
+        None
+    }
+
+    /// What stays of the blocks that aged out, as stored, from the one that held `from`, in order.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn removed_blocks(&self, _from: Seq, _visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    /// Where the subjects' numbers stand after what aged out, as stored.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn removed_numbers(&self, _visit: &mut dyn FnMut(&str, &[u8]) -> ControlFlow<()>) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    /// The subjects of which records aged out.
+    fn cut_subjects(&self) -> Vec<Subject> {
+        Vec::new()
+    }
+
+    /// The subjects that have records in blocks whose first record is before `kept`.
+    fn subjects_before(&self, _kept: Seq) -> Vec<Subject> {
+        Vec::new()
+    }
+
     /// The current log id.
     fn id(&self) -> LogId {
         self.acknowledged().log
@@ -276,7 +333,15 @@ pub trait LogReader: Send + Sync {
     /// # Errors
     /// When the store does not answer.
     fn scan(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), ReadError> {
-        self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, visit))
+        self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, Payloads::All, visit))
+    }
+
+    /// The same for whoever folds: of what only informs the payload is left out, and not decoded.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn scan_deciding(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), ReadError> {
+        self.blocks(from, &mut |key, bytes| each_item(key, bytes, from, None, Payloads::Deciding, visit))
     }
 
     /// The leaf of every readable record from `from` on, in order, with the log it belongs to. Apart from [`Self::scan`], because

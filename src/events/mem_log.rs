@@ -11,7 +11,8 @@ use super::erase::{Erasure, NotErased};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
 use super::record::{Reaction, Record};
-use super::store::{Batch, Store};
+use super::retention::{NotRemoved, Removed};
+use super::store::{Batch, Removal, Store};
 use crate::clock::{Clock, Entropy};
 use crate::ids::Seq;
 
@@ -19,11 +20,20 @@ use crate::ids::Seq;
 #[derive(Debug, Clone, Default)]
 pub struct MemDisk(Arc<Mutex<Disk>>);
 
+#[derive(Debug, Clone, Default)]
+struct Left {
+    removed: BTreeMap<Seq, Vec<u8>>,
+    numbers: BTreeMap<String, Vec<u8>>,
+}
+
 #[derive(Debug, Default)]
 struct Disk {
     blocks: BTreeMap<Seq, Vec<u8>>,
     /// What a power cut leaves of the blocks that were written since the last sync: each as it was before, if it was there.
     unsynced: BTreeMap<Seq, Option<Vec<u8>>>,
+    /// What stays of removed blocks, and the subjects' numbers; and what of both a power cut leaves.
+    left: Left,
+    unsynced_left: Option<Left>,
     /// Survives every power cut, so that it can be ahead of the blocks.
     cached: BTreeMap<Vec<u8>, Vec<u8>>,
     marks: Vec<u8>,
@@ -72,6 +82,9 @@ impl MemDisk {
             disk.marks = disk.durable_marks.clone();
         }
         if unsynced != Unsynced::Kept {
+            if let Some(left) = disk.unsynced_left.take() {
+                disk.left = left;
+            }
             for (key, before) in std::mem::take(&mut disk.unsynced) {
                 match before {
                     Some(block) => drop(disk.blocks.insert(key, block)),
@@ -80,6 +93,7 @@ impl MemDisk {
             }
         }
         disk.unsynced.clear();
+        disk.unsynced_left = None;
         disk.durable_marks = disk.marks.clone();
         disk.fault = None;
         disk.life += 1;
@@ -96,6 +110,11 @@ impl MemDisk {
     /// Changes what is stored, durably: a disk that lies, or somebody who writes to it.
     pub fn edit(&self, change: impl FnOnce(&mut BTreeMap<Seq, Vec<u8>>)) {
         change(&mut self.disk().blocks);
+    }
+
+    /// The same for what stays of removed blocks.
+    pub fn edit_removed(&self, change: impl FnOnce(&mut BTreeMap<Seq, Vec<u8>>)) {
+        change(&mut self.disk().left.removed);
     }
 
     /// Changes what is cached.
@@ -143,8 +162,16 @@ impl EventLog for MemLog {
         self.0.append(reactions)
     }
 
+    fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
+        self.0.append_taking(reactions)
+    }
+
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
         self.0.erase(erasure)
+    }
+
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        self.0.remove(upto)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {
@@ -173,30 +200,67 @@ impl MemStore {
     }
 }
 
-impl Store for MemStore {
-    fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
-        let mut at = {
-            let disk = self.disk.disk();
-            disk.blocks.range(..=from).next_back().map_or(from, |(key, _)| *key)
-        };
-        // A block at a time, so that the visitor may append.
+impl MemStore {
+    fn writable(&self) -> io::Result<MutexGuard<'_, Disk>> {
+        let mut disk = self.alive()?;
+        if disk.fault == Some(MemFault::Full) {
+            disk.fault = None;
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        Ok(disk)
+    }
+
+    fn each(
+        &self,
+        of: impl Fn(&Disk) -> &BTreeMap<Seq, Vec<u8>>,
+        from: Seq,
+        visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let mut at = of(&self.disk.disk()).range(..=from).next_back().map_or(from, |(key, _)| *key);
+        // A value at a time, so that the visitor may append.
         loop {
-            let next = self.disk.disk().blocks.range(at..).next().map(|(key, block)| (*key, block.clone()));
-            let Some((key, block)) = next else { return Ok(()) };
-            if visit(key, &block).is_break() {
+            let next = of(&self.disk.disk()).range(at..).next().map(|(key, value)| (*key, value.clone()));
+            let Some((key, value)) = next else { return Ok(()) };
+            if visit(key, &value).is_break() {
                 return Ok(());
             }
             let Some(next) = key.0.checked_add(1) else { return Ok(()) };
             at = Seq(next);
         }
     }
+}
+
+impl Store for MemStore {
+    fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        self.each(|disk| &disk.blocks, from, visit)
+    }
+
+    fn remove(&self, removal: Removal) -> io::Result<()> {
+        let mut disk = self.writable()?;
+        if disk.unsynced_left.is_none() {
+            disk.unsynced_left = Some(disk.left.clone());
+        }
+        for (key, leaves) in removal.blocks {
+            let before = disk.blocks.remove(&key);
+            disk.unsynced.entry(key).or_insert(before);
+            disk.left.removed.insert(key, leaves);
+        }
+        disk.left.numbers.extend(removal.numbers);
+        Ok(())
+    }
+
+    fn visit_removed(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        self.each(|disk| &disk.left.removed, from, visit)
+    }
+
+    fn visit_numbers(&self, visit: &mut dyn FnMut(&str, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        let all = self.disk.disk().left.numbers.clone();
+        let _ = all.iter().try_for_each(|(subject, numbers)| visit(subject, numbers));
+        Ok(())
+    }
 
     fn put(&self, batch: Batch) -> io::Result<()> {
-        let mut disk = self.alive()?;
-        if disk.fault == Some(MemFault::Full) {
-            disk.fault = None;
-            return Err(io::Error::from(io::ErrorKind::StorageFull));
-        }
+        let mut disk = self.writable()?;
         for (key, block) in batch {
             let before = disk.blocks.insert(key, block);
             disk.unsynced.entry(key).or_insert(before);
@@ -211,6 +275,7 @@ impl Store for MemStore {
             return Err(io::Error::other("the sync failed"));
         }
         disk.unsynced.clear();
+        disk.unsynced_left = None;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! A number is never given twice and a released payload struct is never edited: a change is a new version beside the old one,
 //! with a pure conversion from old to new (docs/log-format.md). Who decides what a kind means is `app`, never this folder.
 
-use super::kinds::{daemon, operator, pod, session, step, tail, verdict, want};
+use super::kinds::{carried, daemon, operator, pod, session, step, tail, verdict, want};
 use crate::ids::{Seq, Subject};
 
 /// Which part an event plays in a reaction.
@@ -158,6 +158,10 @@ events! {
     OperatorSaid(operator::OperatorSaid) = 40 v 1, Note;
     /// What a record said was taken away.
     RecordErased(operator::RecordErased) = 45 v 1, Note;
+    /// A subject's whole state, or a part of it: it outlives the records before it.
+    SubjectCarried(carried::SubjectCarried) = 46 v 1, Input;
+    /// Callers were refused for want of a right.
+    CallRefused(operator::CallRefused) = 47 v 1, Note;
     /// The settings that the following reactions of sessions are decided under.
     SessionSettingsInForce(session::SessionSettingsInForce) = 50 v 1, Input;
     /// A caller asked for a session to run.

@@ -12,6 +12,8 @@ use super::kinds::daemon::FormerLog;
 use super::log::Found;
 use super::marks::{CEILING_AHEAD, Mark, Marks, SEQ_END, TIME_END_US};
 use super::record::{Event, Kind};
+use super::removed::{Numbers, RemovedBlock};
+use super::retention::Removed;
 use super::store::Store;
 use super::stored::Fault;
 use super::tree::{EMPTY_ROOT, Tree, TreeHead};
@@ -33,6 +35,8 @@ pub(super) struct Recovered {
     pub(super) newer: Option<Seq>,
     /// The daemon's version by the last `IncarnationStarted`.
     pub(super) written_by: Option<String>,
+    /// Where it begins, when its beginning aged out.
+    pub(super) removed: Option<Removed>,
 }
 
 /// Walks the store.
@@ -54,7 +58,9 @@ pub(super) fn recover(store: &dyn Store) -> io::Result<Recovered> {
         damage: None,
         newer: None,
         written_by: None,
+        removed: None,
     };
+    walk.begin_behind_removed(store)?;
     store.visit(Seq::NONE, &mut |key, bytes| {
         walk.block(key, bytes);
         ControlFlow::Continue(())
@@ -74,6 +80,7 @@ pub(super) fn recover(store: &dyn Store) -> io::Result<Recovered> {
         damage: walk.damage,
         newer: walk.newer,
         written_by: walk.written_by,
+        removed: walk.removed.filter(|removed| removed.kept > removed.to),
         marks,
     };
     // From the mark on, or, when the store has no block that begins at it and does not end there, from the first leaf.
@@ -91,9 +98,27 @@ pub(super) fn recover(store: &dyn Store) -> io::Result<Recovered> {
         (None, None) => recovered.log.map(|_| walk.log_first),
     };
     if let Some(from) = from {
+        if recovered.tree.size() == 0 {
+            recovered.tree = tree_of_removed(store, recovered.log)?;
+        }
         grow(store, from, &mut recovered)?;
     }
     Ok(recovered)
+}
+
+/// The tree of what aged out of that log.
+fn tree_of_removed(store: &dyn Store, log: Option<LogId>) -> io::Result<Tree> {
+    let mut tree = Tree::default();
+    store.visit_removed(Seq::NONE, &mut |_, bytes| {
+        // One that does not read shows as a root that is another.
+        if let Some(block) = RemovedBlock::read(bytes)
+            && Some(block.head.log) == log
+        {
+            block.leaves.into_iter().for_each(|leaf| tree.push(leaf));
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(tree)
 }
 
 /// Adds the leaves of every block from `from` on, and compares each block's tree with ours.
@@ -133,9 +158,43 @@ struct Walk {
     damage: Option<(Seq, String)>,
     newer: Option<Seq>,
     written_by: Option<String>,
+    removed: Option<Removed>,
 }
 
 impl Walk {
+    /// Stands behind the last block that aged out, and knows where the numbers of each subject stand.
+    fn begin_behind_removed(&mut self, store: &dyn Store) -> io::Result<()> {
+        let mut last = None;
+        store.visit_removed(Seq(u64::MAX), &mut |key, bytes| {
+            last = Some((key, RemovedBlock::read(bytes)));
+            ControlFlow::Break(())
+        })?;
+        match (store.base(), last) {
+            (Some(base), _) => (self.log, self.last, self.size) = (Some(base.log), base.last, base.tree.size()),
+            (None, Some((_, Some(last)))) => {
+                (self.log, self.last) = (Some(last.head.log), last.last());
+                self.size = last.head.before.size.saturating_add(last.leaves.len() as u64);
+            }
+            (None, Some((key, None))) => {
+                self.damaged(key, "what stays of the block does not read");
+                return Ok(());
+            }
+            (None, None) => return Ok(()),
+        }
+        self.removed = Some(Removed { to: self.last, kept: Seq::NONE });
+        store.visit_numbers(&mut |subject, bytes| {
+            match Numbers::read(bytes) {
+                Some(numbers) => {
+                    let last_seq = if Some(numbers.log) == self.log { numbers.last } else { 0 };
+                    self.index.cut(subject, (last_seq, numbers.time_us));
+                    self.time_us = self.time_us.max(numbers.time_us);
+                }
+                None => self.damaged(self.last, format_args!("the numbers of {} do not read", crate::ids::shown(subject, 80))),
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
     fn damaged(&mut self, seq: Seq, what: impl ToString) {
         if self.damage.is_none() {
             self.damage = Some((seq, what.to_string()));
@@ -152,6 +211,9 @@ impl Walk {
             Err(error) => return self.damaged(key, error),
         };
         let head = block.head;
+        if let Some(removed) = self.removed.as_mut().filter(|removed| removed.kept == Seq::NONE) {
+            (removed.kept, self.log_first) = (key, key);
+        }
         if self.log != Some(head.log) {
             (self.log, self.log_first, self.size) = (Some(head.log), key, 0);
             self.index.begin_log();
@@ -172,6 +234,7 @@ impl Walk {
             }
         }
         self.index.blocks += 1;
+        self.index.bytes += bytes.len() as u64;
         self.size = head.before.size;
         for (seq, frame) in block.records() {
             self.size = self.size.saturating_add(1);

@@ -13,23 +13,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cache::{self, Cache, Change};
+use super::dividers;
 use super::engine::{self, Engine};
 use super::erase::{Erasure, NotErased};
 use super::folder::{close_to_others, lock, make_folder, parent, remove_unusable_snapshots, repair_conf, sync_path, wait_for_threads};
-use super::keys::{BLOCK_KEY, CACHE_KEY, cache_key, key, place_of, seq_of};
+use super::keys::{
+    BLOCK_KEY, CACHE_KEY, DIVIDED_KEY, LEAVES_KEY, NUMBERS_KEY, cache_key, divider_key, divider_of, key, key_of, leaves_key, numbers_key,
+    place_of, seq_of,
+};
 use super::log::{AppendError, EventLog, LogReader, OpenError, OpenOptions, Opened, StoredSize};
 use super::marks::{self, Slot};
+use super::packed::{pack, unpack};
 use super::record::{Reaction, Record};
 use super::renew;
-use super::store::{Batch, Store};
+use super::retention::{NotRemoved, Removed};
+use super::store::{Batch, Removal, Store};
 use crate::clock::{Clock, Entropy};
 use crate::ids::Seq;
 
 /// Fixed when the store is created: a block of 24 KiB, and a full leaf of them, stay below a quarter of it.
 const SEGMENT: usize = 2 << 20;
 
-/// sled's own default is 1 GiB.
-const CACHE: u64 = 64 << 20;
+/// sled's own default is 1 GiB. Whatever is read again soon is in the page cache too, packed.
+const CACHE: u64 = 16 << 20;
+
+/// How often a walk asks again for what it leaves behind. sled's cache has 256 parts, and each puts something out only when it was
+/// asked 64 times: a walk that asks for each value once would keep 256 times what a few leaves take.
+const ASKED_AGAIN: usize = 4;
 
 /// How sled keeps its files. A store is always opened with the segment it was made with.
 #[derive(Debug, Clone, Copy)]
@@ -107,8 +117,16 @@ impl EventLog for SledLog {
         self.0.append(reactions)
     }
 
+    fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
+        self.0.append_taking(reactions)
+    }
+
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
         self.0.erase(erasure)
+    }
+
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        self.0.remove(upto)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {
@@ -152,6 +170,8 @@ pub(super) struct SledStore {
     extra_sync: bool,
     /// fdatasync calls so far.
     syncs: AtomicU64,
+    /// The last divider that was put.
+    divided: AtomicU64,
     /// Held as long as the store is open; released after it, because fields are dropped in order.
     _lock: File,
 }
@@ -177,20 +197,13 @@ impl SledStore {
 
     fn beside(dir: &Path, path: &Path, db: sled::Db, lock: File, access: Access) -> io::Result<Self> {
         let data = File::open(path.join("db"))?;
+        let (blobs, syncs, divided) = (path.join("blobs"), AtomicU64::new(0), AtomicU64::new(last_divider(&db)?.0));
         let Access::Writing { extra_sync } = access else {
             let marks = match File::open(dir.join("marks")) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 marks => Some(marks?),
             };
-            return Ok(Self {
-                db: Some(db),
-                data,
-                marks,
-                blobs: path.join("blobs"),
-                extra_sync: false,
-                syncs: AtomicU64::new(0),
-                _lock: lock,
-            });
+            return Ok(Self { db: Some(db), data, marks, blobs, extra_sync: false, syncs, divided, _lock: lock });
         };
         let marks = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("marks"))?;
         let length = usize::try_from(marks.metadata()?.len()).unwrap_or(marks::FILE);
@@ -204,7 +217,7 @@ impl SledStore {
         sync_path(path)?;
         sync_path(dir)?;
         sync_path(parent(dir))?;
-        Ok(Self { db: Some(db), data, marks: Some(marks), blobs: path.join("blobs"), extra_sync, syncs: AtomicU64::new(0), _lock: lock })
+        Ok(Self { db: Some(db), data, marks: Some(marks), blobs, extra_sync, syncs, divided, _lock: lock })
     }
 }
 
@@ -218,8 +231,73 @@ impl SledStore {
         other.sync()
     }
 
-    fn db(&self) -> &sled::Db {
+    pub(super) fn db(&self) -> &sled::Db {
         self.db.as_ref().expect("it is taken by drop alone")
+    }
+
+    /// Puts and removes, all or nothing.
+    fn apply(&self, changes: impl Iterator<Item = Change>) -> io::Result<()> {
+        let mut all = sled::Batch::default();
+        for (key, value) in changes {
+            match value {
+                Some(value) => all.insert(key, value),
+                None => all.remove(key),
+            }
+        }
+        self.db().apply_batch(all).map_err(from_sled)
+    }
+
+    /// The values of a letter in the order of their seqs, from the greatest that is not above `from`.
+    fn visit_values(&self, letter: u8, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        let key = |seq| key_of(letter, seq);
+        let mut before = self.db().range(key(Seq::NONE)..=key(from)).rev();
+        let before = before.find_map(|found| found.map(|(key, _)| seq_of(&key)).transpose());
+        let first = before.transpose().map_err(from_sled)?.unwrap_or(from);
+        let mut room = Vec::new();
+        for found in self.db().range(key(first).to_vec()..vec![letter + 1]) {
+            let (key, value) = found.map_err(from_sled)?;
+            // What lies under no such key is no such value, whatever it is: damage with a name, which hides nothing.
+            let ended = match seq_of(&key) {
+                Some(seq) if letter == BLOCK_KEY => visit(seq, unpack(&value, &mut room)),
+                Some(seq) => visit(seq, &value),
+                None if divider_of(&key, &value).is_some() => continue,
+                None => visit(place_of(&key), &[]),
+            };
+            if ended.is_break() {
+                break;
+            }
+            for _ in 0..ASKED_AGAIN {
+                self.db().contains_key(&key).map_err(from_sled)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The dividers up to that block: they have nothing to divide any more once it is gone.
+    fn dividers_to(&self, last: Seq) -> io::Result<Vec<Vec<u8>>> {
+        let mut dividers = Vec::new();
+        for found in self.db().range(key(Seq::NONE)..key(last)) {
+            let (key, value) = found.map_err(from_sled)?;
+            if divider_of(&key, &value).is_some() {
+                dividers.push(key.to_vec());
+            }
+        }
+        Ok(dividers)
+    }
+
+    /// Divides the tree where these blocks go, before them: outside of their batch, because it says nothing.
+    fn divide(&self, batch: &Batch) -> io::Result<()> {
+        let bytes: usize = batch.iter().map(|(_, value)| value.len()).sum();
+        let Some(last) = batch.iter().map(|(seq, _)| *seq).max().filter(|_| bytes >= dividers::WORTHWHILE) else { return Ok(()) };
+        let divided = Seq(self.divided.load(Ordering::Relaxed));
+        for (place, seq) in dividers::wanted(divided, last).enumerate() {
+            if place == 0 && divided == Seq::NONE {
+                self.db().insert(DIVIDED_KEY, &[]).map_err(from_sled)?;
+            }
+            self.db().insert(divider_key(seq), &[]).map_err(from_sled)?;
+            self.divided.store(seq.0, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     fn marks_file(&self) -> io::Result<&File> {
@@ -242,6 +320,11 @@ impl Drop for SledStore {
     }
 }
 
+fn last_divider(db: &sled::Db) -> io::Result<Seq> {
+    let last = db.range([BLOCK_KEY]..[BLOCK_KEY + 1]).next_back().transpose().map_err(from_sled)?;
+    Ok(last.and_then(|(key, value)| divider_of(&key, &value)).unwrap_or(Seq::NONE))
+}
+
 fn from_sled(error: sled::Error) -> io::Error {
     match error {
         sled::Error::Io(error) => error,
@@ -252,37 +335,43 @@ fn from_sled(error: sled::Error) -> io::Error {
 
 impl Store for SledStore {
     fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
-        let mut first = from;
-        for found in self.db().range(key(Seq::NONE)..=key(from)).rev() {
-            if let Some(seq) = seq_of(&found.map_err(from_sled)?.0) {
-                first = seq;
-                break;
-            }
+        self.visit_values(BLOCK_KEY, from, visit)
+    }
+
+    fn put(&self, batch: Batch) -> io::Result<()> {
+        let batch: Batch = batch.into_iter().map(|(seq, block)| (seq, pack(block))).collect();
+        self.divide(&batch)?;
+        if let [(seq, value)] = batch.as_slice() {
+            self.db().insert(key(*seq), value.as_slice()).map_err(from_sled)?;
+            return Ok(());
         }
-        for found in self.db().range(key(first).to_vec()..vec![BLOCK_KEY + 1]) {
-            let (key, block) = found.map_err(from_sled)?;
-            // What lies under no block's key is no block, whatever it is: damage with a name, which hides nothing.
-            let ended = match seq_of(&key) {
-                Some(seq) => visit(seq, &block),
-                None => visit(place_of(&key), &[]),
-            };
-            if ended.is_break() {
+        let mut all = sled::Batch::default();
+        for (seq, value) in batch {
+            all.insert(&key(seq), value);
+        }
+        self.db().apply_batch(all).map_err(from_sled)
+    }
+
+    fn remove(&self, removal: Removal) -> io::Result<()> {
+        let Removal { blocks, numbers } = removal;
+        let last = blocks.iter().map(|(seq, _)| *seq).max().unwrap_or(Seq::NONE);
+        let dividers = self.dividers_to(last)?.into_iter().map(|divider| (divider, None));
+        let blocks = blocks.into_iter().flat_map(|(seq, leaves)| [(key(seq).to_vec(), None), (leaves_key(seq).to_vec(), Some(leaves))]);
+        self.apply(dividers.chain(blocks).chain(numbers.into_iter().map(|(subject, numbers)| (numbers_key(&subject), Some(numbers)))))
+    }
+
+    fn visit_removed(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        self.visit_values(LEAVES_KEY, from, visit)
+    }
+
+    fn visit_numbers(&self, visit: &mut dyn FnMut(&str, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        for found in self.db().scan_prefix([NUMBERS_KEY]) {
+            let (key, numbers) = found.map_err(from_sled)?;
+            if visit(&String::from_utf8_lossy(&key[1..]), &numbers).is_break() {
                 break;
             }
         }
         Ok(())
-    }
-
-    fn put(&self, batch: Batch) -> io::Result<()> {
-        if let [(seq, block)] = batch.as_slice() {
-            self.db().insert(key(*seq), block.as_slice()).map_err(from_sled)?;
-            return Ok(());
-        }
-        let mut all = sled::Batch::default();
-        for (seq, block) in batch {
-            all.insert(&key(seq), block);
-        }
-        self.db().apply_batch(all).map_err(from_sled)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -306,7 +395,10 @@ impl Store for SledStore {
     }
 
     fn needs_newer(&self) -> io::Result<bool> {
-        self.db().range([b'A']..[b'Z' + 1]).next().transpose().map(|found| found.is_some()).map_err(from_sled)
+        let known = |key: &[u8]| key == DIVIDED_KEY || key.first() == Some(&NUMBERS_KEY);
+        let capital = self.db().range([b'A']..[b'Z' + 1]).map(|found| found.map(|(key, _)| key));
+        let mut unknown = capital.filter(|key| !matches!(key, Ok(key) if known(key)));
+        unknown.next().transpose().map(|found| found.is_some()).map_err(from_sled)
     }
 
     fn cache(&self) -> Option<&dyn Cache> {
@@ -336,41 +428,6 @@ impl Cache for SledStore {
     }
 
     fn change(&self, changes: Vec<Change>) -> io::Result<()> {
-        let mut all = sled::Batch::default();
-        for (key, value) in changes {
-            match value {
-                Some(value) => all.insert(cache_key(&key), value),
-                None => all.remove(cache_key(&key)),
-            }
-        }
-        self.db().apply_batch(all).map_err(from_sled)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ids::Subject;
-
-    #[test]
-    fn what_a_newer_build_stored_is_ignored_or_needs_that_build() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let open = || {
-            let options = OpenOptions::new(Subject::daemon("world").expect("a name"));
-            SledLog::open(folder.path(), &Clock::simulated(1), Entropy::os(), &options).map(|(_, opened)| opened.head)
-        };
-        let put = |key: &[u8]| {
-            let access = Access::Writing { extra_sync: true };
-            let store = SledStore::open(folder.path(), lock(folder.path())?, access, Tuning::USUAL)?;
-            store.db().insert(key, &[1]).map_err(|error| engine::open_error(from_sled(error)))?;
-            store.sync().map_err(engine::open_error)
-        };
-        assert!(matches!(open(), Ok(Seq(1))));
-        put(b"a small letter").expect("stored");
-        put(b"zz").expect("stored");
-        assert!(matches!(open(), Ok(Seq(1))));
-        put(b"Tree at 7").expect("stored");
-        assert!(matches!(open(), Err(OpenError::NeedsVersion { seq: Seq::NONE, .. })));
-        assert!(SledLog::open_for_reading(folder.path()).is_ok());
+        self.apply(changes.into_iter().map(|(key, value)| (cache_key(&key), value)))
     }
 }

@@ -91,8 +91,24 @@ pub type Item = Result<StoredRecord, Damage>;
 /// Takes the records of a scan, and may end it.
 pub type Visit<'a> = dyn FnMut(Item) -> ControlFlow<()> + 'a;
 
+/// Whose payloads are decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Payloads {
+    /// Every record's.
+    All,
+    /// Those of what decides; the others are left out.
+    Deciding,
+}
+
 /// The records of a block from `from` on, of one subject or of all.
-pub(super) fn each_item(key: Seq, bytes: &[u8], from: Seq, subject: Option<&str>, visit: &mut Visit<'_>) -> ControlFlow<()> {
+pub(super) fn each_item(
+    key: Seq,
+    bytes: &[u8],
+    from: Seq,
+    subject: Option<&str>,
+    payloads: Payloads,
+    visit: &mut Visit<'_>,
+) -> ControlFlow<()> {
     let mut former = None;
     let block = match Block::read(bytes) {
         Ok(block) => block,
@@ -108,7 +124,7 @@ pub(super) fn each_item(key: Seq, bytes: &[u8], from: Seq, subject: Option<&str>
         };
         if seq >= from && wanted {
             let position = block.head.before.size.saturating_add(seq.0 - block.head.first.0);
-            let item = frame.map_err(Fault::from).and_then(|frame| stored(block.head.log, position, seq, &frame, &mut former));
+            let item = frame.map_err(Fault::from).and_then(|frame| stored(block.head.log, position, seq, &frame, payloads, &mut former));
             visit(item.map_err(|fault| Damage { seq, whole_block: false, fault }))?;
         }
     }
@@ -121,6 +137,7 @@ fn stored<'a>(
     position: u64,
     seq: Seq,
     frame: &Frame<'a>,
+    payloads: Payloads,
     former: &mut Option<(&'a str, Subject)>,
 ) -> Result<StoredRecord, Fault> {
     if frame.seq() != seq {
@@ -136,6 +153,7 @@ fn stored<'a>(
     let header = frame.decoded_about(subject);
     let body = match frame.body {
         FrameBody::Withheld(_) => Body::Withheld,
+        FrameBody::Whole { .. } if payloads == Payloads::Deciding && !frame.decides() => Body::Withheld,
         FrameBody::Whole { payload, .. } => match decoded(frame, payload)? {
             Some(event) => Body::Known(event),
             None if frame.decides() => Body::NeedsVersion(payload.to_vec()),

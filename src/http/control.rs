@@ -1,5 +1,5 @@
-//! The control listener: health, metrics, what is known of the apps, and what can be proved of the log. Reads only, and only on loopback: there is no
-//! authentication.
+//! The control listener: health, metrics, what is known of the apps, and what can be proved of the log. Reads only, and only on
+//! loopback.
 
 use std::future::Future;
 use std::io;
@@ -18,10 +18,11 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use super::access::gate::{Gate, gate};
 use super::guard::{Guard, guard};
 use super::listener::{CONTROL, serve};
 use super::log::LogView;
-use super::problem::{Problem, no_such_method, no_such_path};
+use super::problem::{Problem, no_such_path};
 use super::proofs::{self, ProofsView};
 use super::readiness::Readiness;
 use crate::clock::Entropy;
@@ -53,6 +54,8 @@ pub struct Control {
     pub proofs: Arc<dyn ProofsView>,
     /// The log as it is stored.
     pub log: Arc<dyn LogView>,
+    /// Who may ask what.
+    pub gate: Gate,
     /// Where request ids come from.
     pub entropy: Entropy,
 }
@@ -71,7 +74,7 @@ pub(super) fn loopback_alone(address: SocketAddr) -> io::Result<()> {
     if address.ip().is_loopback() {
         return Ok(());
     }
-    let reason = format!("control.listen = \"{address}\": loopback alone, since there is no authentication");
+    let reason = format!("control.listen = \"{address}\": loopback alone");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
@@ -87,8 +90,8 @@ pub(super) fn router(control: Control) -> Router {
         .route("/v1/apps/{org}/{name}", get(app))
         .merge(proofs::routes(Arc::clone(&control.proofs)))
         .merge(log)
+        .route_layer(axum::middleware::from_fn_with_state(control.gate.clone(), gate))
         .fallback(no_such_path)
-        .method_not_allowed_fallback(no_such_method)
         .with_state(control)
         .layer(axum::middleware::from_fn_with_state(guarded, guard))
 }

@@ -21,6 +21,9 @@ use crate::ids::{Seq, Subject};
 /// Where the next page begins; not there after the last.
 const NEXT: HeaderName = HeaderName::from_static("wharf-next");
 
+/// The first record that is there, with a refusal to give earlier ones.
+const MINIMUM: HeaderName = HeaderName::from_static("wharf-minimum");
+
 /// The log of the incarnation that runs.
 pub trait LogView: Send + Sync + 'static {
     /// Its reader; `None` while none runs. Not kept for longer than an answer: its folder stays locked meanwhile.
@@ -49,14 +52,33 @@ async fn records(State(log): State<Arc<dyn LogView>>, asked: Result<Query<Asked>
     let bad = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "bad_range", detail);
     let Query(asked) = asked.map_err(|_| bad("from and to are numbers of records, subject is a subject".to_owned()))?;
     let subject = asked.subject.as_deref().map(Subject::parse).transpose().map_err(|error| bad(error.to_string()))?;
-    let select = Select { from: Seq(asked.from.unwrap_or(1)), to: Seq(asked.to.unwrap_or(u64::MAX)), subject };
-    let page = read(log.as_ref(), move |reader| page(reader, &select)).await?;
+    let (from, to) = (asked.from.map(Seq), Seq(asked.to.unwrap_or(u64::MAX)));
+    let read = read(log.as_ref(), move |reader| {
+        let kept = |reader: &dyn LogReader| reader.removed().map_or(Seq(1), |removed| removed.kept);
+        let select = Select { from: from.unwrap_or_else(|| kept(reader)), to, subject };
+        let page = page(reader, &select)?;
+        // Asked after reading: what ages out meanwhile is not passed over in silence.
+        let kept = kept(reader);
+        Ok(if select.from.max(Seq(1)) < kept { Err(kept) } else { Ok(page) })
+    });
+    let page = match read.await? {
+        Ok(page) => page,
+        Err(kept) => return Ok(aged_out(kept)),
+    };
     let mut response = page.entries().into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     if let Some(next) = page.next {
         response.headers_mut().insert(NEXT, HeaderValue::from(next.0));
     }
     Ok(response)
+}
+
+/// What was asked for is not there any more (410); the first record that is.
+fn aged_out(kept: Seq) -> Response {
+    let detail = format!("records before {kept} aged out");
+    let mut response = Problem::new(StatusCode::GONE, "aged_out", detail).into_response();
+    response.headers_mut().insert(MINIMUM, HeaderValue::from(kept.0));
+    response
 }
 
 /// Reads on a thread that may wait for the disk.

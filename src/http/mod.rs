@@ -1,5 +1,6 @@
 //! What is served over HTTP: health, metrics, apps, the log, its proofs, packages.
 
+pub mod access;
 pub mod control;
 pub mod guard;
 pub mod listener;

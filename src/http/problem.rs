@@ -63,10 +63,14 @@ pub(super) async fn no_such_path() -> Problem {
     Problem::not_found("there is no such path")
 }
 
-/// The answer to a method that a path does not have.
-pub(super) async fn no_such_method() -> Response {
-    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path is only read");
-    let mut response = problem.into_response();
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-    response
+/// The answer to a method that a path does not have; it has these.
+pub(super) fn no_such_method(methods: &str) -> Response {
+    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("this path takes {methods}"));
+    let allow = HeaderValue::try_from(methods).unwrap_or(HeaderValue::from_static("GET"));
+    ([(ALLOW, allow)], problem).into_response()
+}
+
+/// The answer to a method that a path which is only read does not have.
+pub(super) async fn only_read() -> Response {
+    no_such_method("GET, HEAD")
 }

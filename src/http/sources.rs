@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 
 use super::guard::{Guard, guard};
 use super::listener::{SOURCES, serve};
-use super::problem::{Problem, no_such_method, no_such_path};
+use super::problem::{Problem, no_such_path, only_read};
 use crate::clock::Entropy;
 use crate::gateway::sources::SourceStore;
 use crate::ids::PackageDigest;
@@ -45,7 +45,7 @@ pub(super) fn router(store: SourceStore, entropy: Entropy) -> Router {
     Router::new()
         .route("/sources/{sha256}", get(package))
         .fallback(no_such_path)
-        .method_not_allowed_fallback(no_such_method)
+        .method_not_allowed_fallback(only_read)
         .with_state(store)
         .layer(axum::middleware::from_fn_with_state(Guard { entropy, loopback: false }, guard))
 }

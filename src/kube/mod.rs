@@ -15,6 +15,7 @@ pub mod node;
 pub mod perform;
 pub mod policy;
 pub mod redact;
+pub mod review;
 pub mod session;
 pub mod tail;
 pub mod throttle;

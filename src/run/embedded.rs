@@ -8,6 +8,7 @@ use crate::clock::Entropy;
 use crate::config::Settings;
 use crate::gateway::client::{BadGatewaySetting, GatewayClient};
 use crate::gateway::{Gateway, SourceStore};
+use crate::http::access::refusals::Refusals;
 use crate::kube::perform::Cluster;
 use crate::run::{Outside, keys};
 use crate::sim::link::Link;
@@ -54,6 +55,7 @@ pub fn outside(world: &World, settings: Settings, token: &str) -> Result<Outside
         digest_key: keys::digest_key(&dir, &entropy)?,
         clock: world.clock.clone(),
         metrics: Metrics::default(),
+        refusals: Refusals::default(),
         inline: false,
         entropy,
         settings,
@@ -77,6 +79,7 @@ pub fn outside_inline(world: &World, settings: Settings, token: &str, seed: u64)
         digest_key: keys::digest_key(&dir, &entropy)?,
         clock: world.clock.clone(),
         metrics: Metrics::default(),
+        refusals: Refusals::default(),
         inline: true,
         entropy,
         settings,

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 use super::recover::NotRecovered;
+use super::refused::RefusalsRecorder;
+use super::retention::Retention;
 use super::snapshot::{Keeper, recover};
 use super::steps::ClockWatch;
 use crate::actors::{Committer, CommitterThread, Daemon, Ended, Health, Parts, Registry};
@@ -15,6 +17,7 @@ use crate::events::kinds::daemon::IncarnationStarted;
 use crate::events::log::{EventLog, LogReader};
 use crate::events::record::{Draft, Event, Reaction};
 use crate::gateway::{Gateway, SourceStore};
+use crate::http::access::refusals::Refusals;
 use crate::ids::{Seq, Subject};
 use crate::kube::perform::Cluster;
 use crate::telemetry::Metrics;
@@ -38,6 +41,8 @@ pub struct Outside {
     pub sources: SourceStore,
     /// Keys digests of environments.
     pub digest_key: [u8; 32],
+    /// What the control listener refused and no record says yet.
+    pub refusals: Refusals,
     /// Whether the log is written inside the runtime: for paused time.
     pub inline: bool,
 }
@@ -62,6 +67,8 @@ pub struct Incarnation {
     committer: CommitterThread,
     reader: Arc<dyn LogReader>,
     clock_watch: ClockWatch,
+    refusals: RefusalsRecorder,
+    retention: Retention,
     keeper: Keeper,
     /// Writes snapshots meanwhile; not on paused time, where no other thread may work.
     keeping: Option<JoinHandle<()>>,
@@ -92,7 +99,9 @@ impl Incarnation {
         });
         let settings_seq = record_start(outside, &committer, &started).await?;
         let daemon = Subject::Daemon(outside.settings.instance().to_owned());
-        let clock_watch = ClockWatch::start(&outside.clock, &committer, daemon, settings_seq);
+        let clock_watch = ClockWatch::start(&outside.clock, &committer, daemon.clone(), settings_seq);
+        let refusals = RefusalsRecorder::start(outside, &committer, daemon, settings_seq);
+        let (own_committer, own_start) = (committer.clone(), started.clone());
         let parts = Parts {
             settings: outside.settings.clone(),
             clock: outside.clock.clone(),
@@ -109,9 +118,11 @@ impl Incarnation {
             sources: outside.sources.clone(),
             digest_key: outside.digest_key,
         };
-        let daemon = Daemon::start(parts).await.map_err(NotBegun::Part)?;
+        let daemon = Box::pin(Daemon::start(parts)).await.map_err(NotBegun::Part)?;
         let keeping = (!outside.inline).then(|| keeper.run(&reader));
-        Ok(Self { daemon, committer: thread, reader, clock_watch, keeper, keeping })
+        let started = (own_start, settings_seq);
+        let retention = Retention::start(outside, started, daemon.registry(), own_committer, &reader, &keeper);
+        Ok(Self { daemon, committer: thread, reader, clock_watch, refusals, retention, keeper, keeping })
     }
 
     /// The subjects.
@@ -155,6 +166,8 @@ impl Incarnation {
     /// Ends it as a kill would: nothing more is recorded, the log is not closed. Returns when its folder is free again.
     pub async fn crash(self) {
         drop(self.clock_watch);
+        drop(self.refusals);
+        self.retention.end();
         self.daemon.kill().await;
         self.keeping.inspect(JoinHandle::abort);
         self.keeper.end();
@@ -165,6 +178,8 @@ impl Incarnation {
     /// Ends it in order and gives the log back, unclosed.
     pub async fn stop_and_keep(self, reason: &str) -> Option<Box<dyn EventLog>> {
         drop(self.clock_watch);
+        drop(self.refusals);
+        self.retention.end();
         self.daemon.stop(reason).await;
         self.keeping.inspect(JoinHandle::abort);
         self.keeper.end();

@@ -12,6 +12,7 @@ use super::recover::Recovered;
 use super::snapshot::recover;
 use super::window::Window;
 use crate::clock;
+use crate::events::carried::carried_daemons;
 use crate::events::kinds::daemon::{FormerLog, RestartReason};
 use crate::events::log::{Beginning, LogReader};
 use crate::events::record::Event;
@@ -199,5 +200,6 @@ fn former(reader: &dyn LogReader) -> Option<LogId> {
             tracing::warn!(%error, "the log's beginning cannot be read");
         }
     }
-    former
+    let carried = carried_daemons(reader).unwrap_or_default().into_iter().rev().find_map(|(_, daemon)| daemon.began);
+    former.or_else(|| carried.filter(|began| began.log == log)?.former.map(|former| former.id))
 }

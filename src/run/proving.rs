@@ -1,5 +1,6 @@
 //! Proofs over the log that is being written, for the control listener: what is asked becomes subtrees, and their roots a proof.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -7,9 +8,11 @@ use futures_util::future::BoxFuture;
 
 use super::checkpoints::{Checkpoints, Inner, lock};
 use crate::events::leaves::{Leaves, LeavesError};
-use crate::events::log::LogReader;
+use crate::events::log::{LogReader, ReadError};
+use crate::events::removed::RemovedBlock;
 use crate::events::tree::TreeHead;
 use crate::http::proofs::{Asked, Leaf, NotProved, ProofsView, Proved, ProvedOf};
+use crate::ids::Seq;
 use crate::proof::merkle;
 
 impl ProofsView for Checkpoints {
@@ -94,8 +97,23 @@ fn position(reader: &dyn LogReader, leaf: Leaf) -> Result<u64, NotProved> {
     match found {
         Some(Ok(record)) if record.log == log => Ok(record.position),
         Some(Err(damage)) => Err(NotProved::Unreadable(damage.to_string())),
-        Some(Ok(_)) | None => Err(NotProved::NoRecord { log, seq }),
+        Some(Ok(_)) | None => match removed_position(reader, seq) {
+            Ok(Some(position)) => Ok(position),
+            Ok(None) => Err(NotProved::NoRecord { log, seq }),
+            Err(error) => Err(NotProved::Unreadable(error.to_string())),
+        },
     }
+}
+
+/// The position of a record that aged out, in the log that is open.
+fn removed_position(reader: &dyn LogReader, seq: Seq) -> Result<Option<u64>, ReadError> {
+    let (log, mut position) = (reader.id(), None);
+    reader.removed_blocks(seq, &mut |_, bytes| {
+        let block = RemovedBlock::read(bytes).filter(|block| block.head.log == log && (block.head.first..=block.last()).contains(&seq));
+        position = block.map(|block| block.head.before.size + (seq.0 - block.head.first.0));
+        ControlFlow::Break(())
+    })?;
+    Ok(position)
 }
 
 impl From<LeavesError> for NotProved {

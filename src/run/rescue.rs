@@ -24,9 +24,8 @@ use crate::ids::{Seq, shown};
 /// The command that the child is given; nobody else needs it.
 pub const PROBE: &str = "probe-log";
 
-/// The child's memory, bytes, and what it gets more for each that the store has on disk: 1 in [`MORE`].
+/// The child's memory, bytes; it gets as much more as the store has on disk, where the blocks are packed.
 const MEMORY: u64 = 256 << 20;
-const MORE: u64 = 4;
 
 /// How long the child may take, and a second more for each MiB of the store.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -129,7 +128,7 @@ pub fn child(program: &Path, log: &Path, memory: u64) -> Command {
 /// When the child cannot be started, or was ended by somebody: that says nothing of the store.
 pub fn probe_in_a_child(log: &Path) -> io::Result<Probed> {
     let bytes = fs::metadata(log.join("store/db")).map_or(0, |db| db.blocks().saturating_mul(512));
-    let memory = MEMORY + bytes / MORE;
+    let memory = MEMORY + bytes;
     let limit = LIMIT + Duration::from_secs(bytes >> 20);
     tracing::info!(memory, "the log was not closed in order: it is opened in a child first");
     let mut child = child(&std::env::current_exe()?, log, memory);

@@ -18,13 +18,16 @@ use super::lease::{Lease, Permitted};
 use super::rescue::{Probe, came_through, rescue};
 use super::window::Window;
 use crate::actors::Ended;
-use crate::config::Act;
+use crate::config::{Act, MetricsFor};
 use crate::events::log::{Beginning, EventLog as _, Found, LogReader, OpenError, OpenOptions};
 use crate::events::sled_log::SledLog;
+use crate::http::access::asked::Callers;
+use crate::http::access::gate::Gate;
 use crate::http::control::{Control, serve_control};
 use crate::http::sources::serve_sources;
 use crate::ids::{Seq, Subject};
 use crate::kube::lease::Held;
+use crate::kube::review::TokenReviews;
 
 /// Between two tries to open a log that failed.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -96,6 +99,7 @@ pub async fn serve(
         apps: Arc::new(window.clone()),
         proofs: Arc::new(checkpoints.clone()),
         log: Arc::new(window.clone()),
+        gate: gate(&outside),
         entropy: outside.entropy.clone(),
     };
     let mut control = tokio::spawn(serve_control(listeners.control, control, ended(stopped.clone())));
@@ -125,6 +129,17 @@ pub async fn serve(
         }
     }
     failed.map_or(served, Err)
+}
+
+fn gate(outside: &Outside) -> Gate {
+    let settings = &outside.settings.control;
+    let file = Some(&settings.access_file).filter(|file| !file.is_empty());
+    let reviews = TokenReviews::new(outside.cluster.client().clone());
+    Gate {
+        callers: file.map(|file| Arc::new(Callers::new(file.into(), reviews))),
+        open_metrics: settings.metrics == MetricsFor::Anybody,
+        refusals: outside.refusals.clone(),
+    }
 }
 
 fn listener_failed(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -> ServeError {

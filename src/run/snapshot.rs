@@ -140,6 +140,15 @@ impl Keeper {
         }
     }
 
+    /// Brings the last one up to now, if there is one, so that what is removed is in it. Gives its last record.
+    pub(super) fn before_removal(&self, reader: &dyn LogReader) -> Option<Seq> {
+        let mut kept = self.kept();
+        if !kept.ended {
+            kept.advance(reader);
+        }
+        kept.last.map(|last| last.seq)
+    }
+
     /// Writes no more from here on; returns when nothing is being written.
     pub fn end(&self) {
         self.kept().ended = true;

@@ -158,7 +158,7 @@ impl Window {
     pub fn count_alarms(&self) {
         let states = self.states();
         for name in show::ALARMS {
-            let raised = states.iter().filter(|(_, state)| state.alarms.keys().any(|alarm| alarm.as_str() == *name)).count();
+            let raised = states.iter().filter(|(_, state)| show::alarms(state).any(|alarm| alarm == *name)).count();
             self.0.metrics.alarms(name, raised);
         }
     }

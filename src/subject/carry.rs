@@ -71,18 +71,18 @@ impl<K: Clone + Ord, T: Carry> Carry for BTreeMap<K, T> {
     }
 }
 
-/// Structs that are stored field by field.
+/// Structs that are stored field by field; one that is left out is its default again.
 macro_rules! by_field {
-    ($($own:ident = $kept:ident { $($field:ident),* $(,)? })*) => { $(
+    ($($own:ident $((without $left:ident))? = $kept:ident { $($field:ident),* $(,)? })*) => { $(
         impl $crate::subject::carry::Carry for $own {
             type Kept = $kept;
             fn keep(&self) -> $kept {
-                let Self { $($field),* } = self;
+                let Self { $($field,)* $($left: _,)? } = self;
                 $kept { $($field: $crate::subject::carry::Carry::keep($field)),* }
             }
             fn back(kept: $kept) -> Self {
                 let $kept { $($field),* } = kept;
-                Self { $($field: $crate::subject::carry::Carry::back($field)),* }
+                Self { $($field: $crate::subject::carry::Carry::back($field),)* $($left: Default::default(),)? }
             }
         }
     )* };

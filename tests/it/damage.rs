@@ -19,7 +19,7 @@ use wharfinger::events::sled_log::SledLog;
 use wharfinger::ids::{Seq, Subject};
 use wharfinger::run::rescue::{Probed, child, rescue};
 
-use crate::support::random::{Random, number, seed};
+use crate::support::random::{Random, letters, number, seed};
 
 const SEED: &str = "WHARF_DAMAGE_SEED";
 const COUNT: &str = "WHARF_DAMAGE";
@@ -37,7 +37,7 @@ fn options() -> OpenOptions {
 }
 
 fn append(log: &mut dyn EventLog, length: usize) -> Seq {
-    let event = Event::StepExplained(StepExplained { step: Seq(1), text: "x".repeat(length) });
+    let event = Event::StepExplained(StepExplained { step: Seq(1), text: letters(&mut Random::new(length as u64), length) });
     let subject = Subject::parse("app/acme/bot").expect("a subject");
     let drafts = vec![Draft::input(event); 3];
     let reaction = Reaction { subject, time_us: 0, rules: 1, settings: Seq(1), drafts };

@@ -23,7 +23,7 @@ use wharfinger::events::stored::Body;
 use wharfinger::events::tree::Tree;
 use wharfinger::ids::{Seq, Subject, hex};
 
-use crate::support::random::{Random, number, seed};
+use crate::support::random::{Random, letters, number, seed};
 
 const FOLDER: &str = "WHARF_KILLS_FOLDER";
 const SEED: &str = "WHARF_KILLS_SEED";
@@ -62,7 +62,7 @@ fn writer() {
             let mut text = || {
                 said += 1;
                 let length = if random.below(20) == 0 { 9_000 } else { 20 };
-                format!("{:016x} {said} {}", random.next(), "x".repeat(length))
+                format!("{:016x} {said} {}", random.next(), letters(&mut random, length))
             };
             let one = reaction("app/acme/bot", vec![text(), text()]);
             let other = reaction("app/acme/bee", (0..more).map(|_| text()).collect());

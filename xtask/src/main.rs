@@ -1,7 +1,9 @@
-//! What this repository is checked with: `cargo xtask check` and `cargo xtask test`. Needs nothing but Rust and what it says it
+//! What this repository is checked with: `cargo xtask check`, `cargo xtask test` and `cargo xtask planted`. Needs nothing but Rust and what it says it
 //! fetches.
 
 mod check;
+mod patch;
+mod planted;
 mod say;
 mod tally;
 mod test;
@@ -15,6 +17,8 @@ cargo xtask COMMAND
 
   check   format, lints, and what is in the tree of crates
   test    check, then what the tests need, then all tests; this is what CI runs
+  planted [NAME]
+          plants each fault of hack/planted, or those named so, in a copy of the sources and lets the simulation find it
 ";
 
 fn main() -> ExitCode {
@@ -23,6 +27,8 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["check"] => check::run(),
         ["test"] => test::run(),
+        ["planted"] => planted::run(None),
+        ["planted", name] => planted::run(Some(name)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -122,3 +122,14 @@ pub(crate) fn piped(program: &Path, arguments: &[&str], variables: &[(&str, &Pat
     let mut command = command(program);
     command.args(arguments).envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
+
+/// Runs a program to its end: whether it succeeded, and what it printed, stdout before stderr.
+///
+/// # Errors
+/// When it cannot be started.
+pub(crate) fn output(program: &Path, arguments: &[&str], variables: &[(&str, &Path)]) -> Result<(bool, String), String> {
+    let ended = command(program).args(arguments).envs(variables.iter().copied()).output();
+    let output = ended.map_err(|e| format!("{} {}: {e}", program.display(), arguments.join(" ")))?;
+    let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    Ok((output.status.success(), told))
+}

@@ -2,6 +2,7 @@
 
 use super::support::{Town, is};
 use crate::events::record::Event;
+use crate::sim::api::{Action, Match, Verb};
 use crate::sim::gateway::{Endpoint, Fault};
 
 #[tokio::test(start_paused = true)]
@@ -119,4 +120,20 @@ async fn b30_what_ended_while_nobody_ran_is_seen_once() {
     assert_eq!((counted("acme/ended"), counted("acme/deleted")), (1, 0), "{}", town.story());
     assert_eq!((town.kinds("acme/ended", "PodEnded"), town.kinds("acme/deleted", "PodEnded")), (1, 1));
     assert_eq!(town.kinds("acme/deleted", "PodGone"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b55_a_withdrawn_app_whose_stop_was_not_sent_is_stopped_after_the_restart() {
+    let mut town = Town::new().await;
+    town.start().await;
+    town.live_app("acme/bot").await;
+    town.world.api.faults().always(Match::on(Verb::Delete, "pods"), Action::HangBefore);
+    town.world.gateway.withdraw("acme/bot");
+    let is_stop = |event: &Event| matches!(event, Event::StepIssued(issued) if issued.step.name() == "DeletePod");
+    town.until("the stop is decided", |town| town.count("acme/bot", is_stop) == 1).await;
+    town.crash().await;
+    town.world.api.faults().clear_all();
+    town.start().await;
+    town.until("nothing is left", |town| town.pods().is_empty() && town.secrets().is_empty()).await;
+    town.assert_append_before_act();
 }

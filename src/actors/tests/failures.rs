@@ -78,6 +78,9 @@ async fn b61_a_subject_that_fails_three_times_is_quarantined_alone() {
     let apps = window.apps().await;
     let quarantined: Vec<_> = apps["apps"].as_array().expect("a list").iter().map(|app| (&app["app"], &app["quarantined"])).collect();
     assert_eq!(quarantined, [(&"acme/bot".into(), &true.into()), (&"acme/other".into(), &false.into())]);
+    assert_eq!(apps["apps"][0]["alarms"], serde_json::json!(["quarantined"]));
+    window.count_alarms();
+    assert!(town.outside.metrics.text().contains("wharf_alarms{name=\"quarantined\"} 1\n"), "{}", town.outside.metrics.text());
     town.world.gateway.deploy("acme/bot");
     town.run(60).await;
     assert_eq!(town.writes_like("create pods bot"), 1, "it is not acted on");

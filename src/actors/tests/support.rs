@@ -12,6 +12,7 @@ use crate::events::erase::{Erasure, NotErased};
 use crate::events::log::{AppendError, EventLog, LogReader, OpenOptions, Opened};
 use crate::events::mem_log::{MemDisk, MemLog, Unsynced};
 use crate::events::record::{Event, Reaction, Record};
+use crate::events::retention::{NotRemoved, Removed};
 use crate::events::stored::Body;
 use crate::ids::{AppId, HostName, RecordId, Seq, Subject, hex};
 use crate::kube::call::audit_id;
@@ -23,10 +24,10 @@ use crate::sim::world::{World, WorldOptions};
 /// For each record that became durable: how many requests the API server had been asked by then.
 type Durable = Arc<Mutex<BTreeMap<Seq, usize>>>;
 
-pub(super) struct Town {
-    pub(super) world: World,
-    pub(super) disk: MemDisk,
-    pub(super) outside: Outside,
+pub(crate) struct Town {
+    pub(crate) world: World,
+    pub(crate) disk: MemDisk,
+    pub(crate) outside: Outside,
     live: Option<Incarnation>,
     durable: Durable,
     _dir: tempfile::TempDir,
@@ -52,6 +53,10 @@ impl EventLog for Witness {
         self.log.erase(erasure)
     }
 
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        self.log.remove(upto)
+    }
+
     fn reader(&self) -> Arc<dyn LogReader> {
         self.log.reader()
     }
@@ -61,16 +66,16 @@ impl EventLog for Witness {
     }
 }
 
-pub(super) fn app(name: &str) -> AppId {
+pub(crate) fn app(name: &str) -> AppId {
     AppId::parse(name).expect("an app's name")
 }
 
 impl Town {
-    pub(super) async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
-    pub(super) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let world = World::start(WorldOptions { latency: Duration::from_millis(2), ..WorldOptions::default() }).await.expect("a world");
         let mut settings = settings(&world, dir.path());
@@ -80,7 +85,7 @@ impl Town {
     }
 
     /// Begins an incarnation over the disk.
-    pub(super) async fn start(&mut self) -> Opened {
+    pub(crate) async fn start(&mut self) -> Opened {
         let options = OpenOptions::new(Subject::Daemon(self.outside.settings.instance().to_owned()));
         let opened = MemLog::open(&self.disk, &self.outside.clock, self.outside.entropy.clone(), &options);
         let (log, opened) = opened.expect("the log opens");
@@ -89,38 +94,38 @@ impl Town {
         opened
     }
 
-    pub(super) fn live(&self) -> &Incarnation {
+    pub(crate) fn live(&self) -> &Incarnation {
         self.live.as_ref().expect("an incarnation runs")
     }
 
     /// The machine's power goes.
-    pub(super) async fn crash(&mut self) {
+    pub(crate) async fn crash(&mut self) {
         self.live.take().expect("an incarnation runs").crash().await;
         self.disk.crash(Unsynced::Lost);
     }
 
-    pub(super) async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         self.live.take().expect("an incarnation runs").stop("test").await.expect("the log closes");
     }
 
     /// Waits for the incarnation's own end, and ends it as the daemon does.
-    pub(super) async fn ended(&mut self) -> Ended {
+    pub(crate) async fn ended(&mut self) -> Ended {
         let mut live = self.live.take().expect("an incarnation runs");
         let ended = live.ended().await;
         drop(live.stop_and_keep("log_failed").await);
         ended
     }
 
-    pub(super) async fn run(&self, seconds: u64) {
+    pub(crate) async fn run(&self, seconds: u64) {
         tokio::time::sleep(Duration::from_secs(seconds)).await;
     }
 
-    pub(super) async fn run_ms(&self, ms: u64) {
+    pub(crate) async fn run_ms(&self, ms: u64) {
         tokio::time::sleep(Duration::from_millis(ms)).await;
     }
 
     /// Runs until it is so, at most ten simulated minutes.
-    pub(super) async fn until(&self, what: &str, is: impl Fn(&Self) -> bool) {
+    pub(crate) async fn until(&self, what: &str, is: impl Fn(&Self) -> bool) {
         for _ in 0..60_000 {
             if is(self) {
                 return;
@@ -131,27 +136,27 @@ impl Town {
     }
 
     /// Deploys an app and runs until its host is live.
-    pub(super) async fn live_app(&self, name: &str) -> String {
+    pub(crate) async fn live_app(&self, name: &str) -> String {
         let host = self.world.gateway.deploy(name);
         self.until("live", |town| town.is_live(name, &host)).await;
         host
     }
 
-    pub(super) fn is_live(&self, name: &str, host: &str) -> bool {
+    pub(crate) fn is_live(&self, name: &str, host: &str) -> bool {
         self.state(name)
             .is_some_and(|state| state.want.as_ref().and_then(|want| want.live_host.as_ref()).is_some_and(|it| it.as_str() == host))
     }
 
-    pub(super) fn state(&self, name: &str) -> Option<Arc<App>> {
+    pub(crate) fn state(&self, name: &str) -> Option<Arc<App>> {
         self.live().registry().state(&app(name))
     }
 
-    pub(super) fn host(&self, name: &str, host: &str) -> Option<crate::app::state::Host> {
+    pub(crate) fn host(&self, name: &str, host: &str) -> Option<crate::app::state::Host> {
         self.state(name)?.hosts.get(&HostName::new(host).expect("a host's name")).cloned()
     }
 
     /// Every record of the log, in order.
-    pub(super) fn records(&self) -> Vec<Record> {
+    pub(crate) fn records(&self) -> Vec<Record> {
         let reader = MemLog::open_for_reading(&self.disk).expect("the log can be read");
         let mut records = Vec::new();
         reader
@@ -165,49 +170,49 @@ impl Town {
         records
     }
 
-    pub(super) fn records_of(&self, name: &str) -> Vec<Record> {
+    pub(crate) fn records_of(&self, name: &str) -> Vec<Record> {
         let subject = Subject::App(app(name));
         self.records().into_iter().filter(|record| record.header.subject == subject).collect()
     }
 
     /// How many records of an app are so.
-    pub(super) fn count(&self, name: &str, is: impl Fn(&Event) -> bool) -> usize {
+    pub(crate) fn count(&self, name: &str, is: impl Fn(&Event) -> bool) -> usize {
         self.records_of(name).iter().filter(|record| is(&record.event)).count()
     }
 
     /// How many records of that kind an app has.
-    pub(super) fn kinds(&self, name: &str, kind: &str) -> usize {
+    pub(crate) fn kinds(&self, name: &str, kind: &str) -> usize {
         self.count(name, |event| event.kind().name() == kind)
     }
 
     /// The daemon's writes that changed something, as `verb resource name`.
-    pub(super) fn writes(&self) -> Vec<String> {
+    pub(crate) fn writes(&self) -> Vec<String> {
         let writes = self.world.api.audit().writes_of(DAEMON).into_iter();
         writes.map(|entry| format!("{} {} {}", entry.verb, entry.resource, entry.name)).collect()
     }
 
-    pub(super) fn writes_like(&self, like: &str) -> usize {
+    pub(crate) fn writes_like(&self, like: &str) -> usize {
         self.writes().iter().filter(|write| write.starts_with(like)).count()
     }
 
-    pub(super) fn pods(&self) -> Vec<String> {
+    pub(crate) fn pods(&self) -> Vec<String> {
         let pods = self.world.api.objects("pods", Some(&self.world.namespace));
         pods.iter().map(|pod| pod["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    pub(super) fn secrets(&self) -> Vec<String> {
+    pub(crate) fn secrets(&self) -> Vec<String> {
         let secrets = self.world.api.objects("secrets", Some(&self.world.namespace));
         secrets.iter().map(|secret| secret["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     /// Every request of the daemon that was to change something, with its place in the server's history.
-    pub(super) fn sent(&self) -> Vec<(usize, Entry)> {
+    pub(crate) fn sent(&self) -> Vec<(usize, Entry)> {
         let all = self.world.api.audit().since(0).into_iter().enumerate();
         all.filter(|(_, entry)| entry.user == DAEMON && matches!(entry.verb, "create" | "update" | "patch" | "delete")).collect()
     }
 
     /// What holds always: every write belongs to a step whose record was durable before the server was asked (invariant 1).
-    pub(super) fn assert_append_before_act(&self) {
+    pub(crate) fn assert_append_before_act(&self) {
         let reader = MemLog::open_for_reading(&self.disk).expect("the log can be read");
         let log = reader.id();
         let mut steps = BTreeMap::new();
@@ -229,7 +234,7 @@ impl Town {
     }
 
     /// Everything, for a failure's message.
-    pub(super) fn story(&self) -> String {
+    pub(crate) fn story(&self) -> String {
         let lines = self.records().into_iter().map(|record| {
             let Record { header, event } = record;
             format!(
@@ -248,6 +253,6 @@ impl Town {
 }
 
 /// How many of the records are of that kind.
-pub(super) fn is(kind: &'static str) -> impl Fn(&Event) -> bool {
+pub(crate) fn is(kind: &'static str) -> impl Fn(&Event) -> bool {
     move |event| event.kind().name() == kind
 }

@@ -7,6 +7,7 @@ mod pods;
 mod steps;
 mod wants;
 
+use super::carry;
 use super::state::{App, Secret};
 use crate::events::kinds::daemon::IncarnationStarted;
 use crate::events::kinds::pod::SecretSeen;
@@ -56,6 +57,9 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         Event::RetryAsked(asked) => wants::retry(app, &asked.host),
         Event::Quarantined(_) => app.quarantined = true,
         Event::StopAsked(_) => app.stop_asked = Some(at.seq),
+        Event::SubjectCarried(part) => {
+            carry::take_part(app, part);
+        }
         Event::LogRestarted(_)
         | Event::SettingsInForce(_)
         | Event::IncarnationStopped(_)
@@ -69,7 +73,8 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::SourceKept(_)
         | Event::SettingsTold(_)
         | Event::OperatorSaid(_)
-        | Event::RecordErased(_) => {}
+        | Event::RecordErased(_)
+        | Event::CallRefused(_) => {}
         // A session's.
         Event::SessionSettingsInForce(_)
         | Event::SessionAsked(_)

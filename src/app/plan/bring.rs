@@ -2,6 +2,7 @@
 
 use super::ends::refused_for_good;
 use super::{Planner, after};
+use crate::app::marks::mark;
 use crate::app::state::{Host, Secret, Work};
 use crate::app::table::{Move, What};
 use crate::events::kinds::step::{Purpose, Step};
@@ -17,12 +18,23 @@ impl Planner<'_> {
             let stopped = moves.iter().any(|one| one.host == *name && one.what == What::Stop);
             let may = app.confirmed || self.is_live(name);
             if !named || stopped || !may || host.pod.is_some() || self.condemned.as_ref() == Some(name) {
+                mark!(if !named {
+                    "bring.not_named"
+                } else if stopped {
+                    "bring.stopped"
+                } else if !may {
+                    "bring.not_confirmed"
+                } else {
+                    "bring.has_pod"
+                });
                 continue;
             }
             if host.flying(|step| matches!(step, Step::PutSecret { .. } | Step::CreatePod { .. })).is_some() {
+                mark!("bring.in_flight");
                 continue;
             }
             if self.is_hindered(host) {
+                mark!("bring.hindered");
                 continue;
             }
             let rule = match purpose {
@@ -58,8 +70,21 @@ impl Planner<'_> {
     /// Whether the host's next step has to wait.
     pub(super) fn is_hindered(&mut self, host: &Host) -> bool {
         let Some(hindrance) = host.hindrance else { return false };
-        let pause_us = hindrance.pause_us(refused_for_good(host).is_some(), self.settings.waiting_us);
-        self.wake.paused(hindrance.since_us, pause_us)
+        let for_good = refused_for_good(host).is_some();
+        let paused = self.wake.paused(hindrance.since_us, hindrance.pause_us(for_good, self.settings.waiting_us));
+        if paused {
+            mark!({
+                use crate::app::state::Hindered;
+                match hindrance.what {
+                    Hindered::Refused(_) if for_good => "hindered.for_good",
+                    Hindered::Refused(_) => "hindered.refused",
+                    Hindered::Unanswered => "hindered.unanswered",
+                    Hindered::NameHeld => "hindered.name_held",
+                    Hindered::Unsent => "hindered.unsent",
+                }
+            });
+        }
+        paused
     }
 
     /// Revivals without fault in the window.

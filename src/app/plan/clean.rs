@@ -1,6 +1,7 @@
 //! What is left when a host is no longer to run: its Secret, doubtful creates, pods that do not end, pods that are not as made.
 
 use super::Planner;
+use crate::app::marks::mark;
 use crate::app::state::{Host, Pod, Secret};
 use crate::app::table::{Move, What};
 use crate::events::kinds::pod::NodeReady;
@@ -12,10 +13,14 @@ impl Planner<'_> {
     pub(super) fn clean_up(&mut self, moves: &[Move]) {
         let app = self.app;
         if !app.may_stop() {
+            mark!("clean.may_not_stop");
             return;
         }
         for (name, host) in &app.hosts {
             let moving = moves.iter().any(|one| one.host == *name && matches!(one.what, What::Start | What::Revive { .. }));
+            if host.pod.is_none() && !host.flights.is_empty() {
+                mark!("clean.in_flight");
+            }
             if host.pod.is_some() || !host.flights.is_empty() || moving || self.is_kept(name, host) {
                 continue;
             }
@@ -28,7 +33,9 @@ impl Planner<'_> {
     fn read_if_in_doubt(&mut self, name: &HostName, host: &Host) {
         let Some(since_us) = host.doubt_since_us else { return };
         let limit_us = self.settings.doubt_us;
-        if self.over(since_us, limit_us) && !self.is_hindered(host) {
+        if !self.over(since_us, limit_us) {
+            mark!("clean.doubt_waits");
+        } else if !self.is_hindered(host) {
             self.issue(Step::ReadPod { host: name.clone() }, Purpose::Stop, "clean.doubt", host.moved);
         }
     }
@@ -39,11 +46,16 @@ impl Planner<'_> {
             (Secret::Present { uid, .. }, _) => Step::DeleteSecret { host: name.clone(), uid: uid.clone() },
             (Secret::Absent, None) => return,
             // A put that was never answered may still be carried out.
-            (Secret::Absent | Secret::Unknown, Some(since_us)) if !self.over(since_us, limit_us) => return,
+            (Secret::Absent | Secret::Unknown, Some(since_us)) if !self.over(since_us, limit_us) => {
+                mark!("clean.secret_doubt_waits");
+                return;
+            }
             (Secret::Absent | Secret::Unknown, _) => Step::ReadSecret { host: name.clone() },
         };
         let retry_later = host.hindrance.is_some() && !self.is_hindered_for_bringing(host) && self.is_hindered(host);
-        if !retry_later {
+        if retry_later {
+            mark!("clean.hindered");
+        } else {
             self.issue(step, Purpose::Stop, "clean.secret", host.moved);
         }
     }
@@ -67,7 +79,11 @@ impl Planner<'_> {
             let Some(pod) = &host.pod else { continue };
             self.replace_different(name, host, pod);
             let forced = pod.delete.is_some_and(|delete| delete.forced && !delete.unanswered);
-            if !self.is_stuck_terminating(pod) || !app.may_stop() || forced {
+            let is_stuck = self.is_stuck_terminating(pod);
+            if !is_stuck && pod.deleting_since_us.is_some() {
+                mark!("force.waits");
+            }
+            if !is_stuck || !app.may_stop() || forced {
                 continue;
             }
             let node = pod.view.as_ref().map(|view| &view.node).filter(|node| !node.is_empty());
@@ -77,6 +93,8 @@ impl Planner<'_> {
                 let purpose = if revive { Purpose::Revive { counted: false } } else { Purpose::Stop };
                 let step = Step::DeletePod { host: name.clone(), uid: pod.uid.clone(), grace_s: 0, forced: true };
                 self.issue(step, purpose, "force.node_not_ready", pod.seq);
+            } else {
+                mark!("force.node_is_there");
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Planner;
 use crate::app::ends::{APP, INSTALL, never_starts};
+use crate::app::marks::mark;
 use crate::app::state::{Hindered, Host, Pod};
 use crate::events::kinds::pod::{ContainerState, Scheduling};
 use crate::events::kinds::step::Refusal;
@@ -48,7 +49,10 @@ impl Planner<'_> {
         let cause = match (view.and_then(never_starts), pod.stage) {
             (Some(never), _) => EndCause::NeverStarted(never),
             // Reported as waiting (see alarms), never the app's failure.
-            (None, Stage::Scheduling) if view.is_some_and(|view| view.scheduling == Scheduling::Unschedulable) => return,
+            (None, Stage::Scheduling) if view.is_some_and(|view| view.scheduling == Scheduling::Unschedulable) => {
+                mark!("stuck.unschedulable");
+                return;
+            }
             (None, stage) => match self.stage_limit_us(stage) {
                 Some(limit_us) if self.over(pod.stage_since_us, limit_us) => EndCause::Stuck(stage),
                 _ => return,
@@ -73,6 +77,7 @@ impl Planner<'_> {
             at_us: self.now_us,
             counted: false,
         };
+        mark!("stuck.given_up");
         self.given_up.insert(name.clone(), cause);
         self.decide_event(Event::PodEnded(end), pod.seq);
         self.last_words(name, host, pod, pod.seq);

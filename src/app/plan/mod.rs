@@ -11,6 +11,7 @@ mod moves;
 use std::collections::BTreeMap;
 
 use super::fold::fold;
+use super::marks::mark;
 use super::state::{App, Pod, Want};
 use super::table::Limits;
 use crate::events::kinds::daemon::PlanSettings;
@@ -41,6 +42,7 @@ impl Model for App {
 #[must_use]
 pub fn plan(app: &App, settings: &PlanSettings, _rules: Rules, now_us: i64) -> Plan {
     if app.listed.is_none() || app.quarantined {
+        mark!("plan.not_listed");
         return Plan::default();
     }
     let mut planner = Planner::new(app, settings, now_us);

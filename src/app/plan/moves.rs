@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Planner;
 use super::ends::LastWords;
+use crate::app::marks::mark;
 use crate::app::state::{Host, Pod, Work};
 use crate::app::table::{self, HostRow, Life, Move, Wanted, What, Why};
 use crate::events::kinds::pod::Phase;
@@ -28,6 +29,7 @@ impl Planner<'_> {
         let (mut moves, kept) = table::moves_and_kept(wanted.as_ref(), &rows, &self.limits(), self.now_us);
         self.kept = kept;
         if !self.app.may_stop() {
+            mark!("decide.may_not_stop");
             moves.retain(|one| matches!(one.what, What::Revive { .. }) && self.is_live(&one.host));
         }
         moves
@@ -117,10 +119,15 @@ impl Planner<'_> {
     }
 
     fn start(&mut self, name: &HostName, host: &Host, rule: &'static str) {
-        if let Some(want) = self.want
-            && !self.is_hindered(host)
-            && !is_losing_secret(host)
-        {
+        if let Some(want) = self.want {
+            if self.is_hindered(host) {
+                mark!("start.hindered");
+                return;
+            }
+            if is_losing_secret(host) {
+                mark!("start.losing_secret");
+                return;
+            }
             let step = Step::PutSecret { host: name.clone(), release: want.release, sha256: Some(want.sha256), present_will_do: false };
             self.issue(step, Purpose::Start, rule, want.seq);
         }
@@ -129,12 +136,17 @@ impl Planner<'_> {
     fn revive(&mut self, name: &HostName, host: &Host, counted: bool, rule: &'static str) {
         let cause = self.end_cause(name, host);
         if !counted && self.no_fault_pause(host) {
+            mark!("revive.no_fault_pause");
             return;
         }
         let purpose = Purpose::Revive { counted };
         match &host.pod {
             Some(pod) => {
-                if self.last_words(name, host, pod, cause) == LastWords::Settled && !self.is_hindered(host) {
+                if self.last_words(name, host, pod, cause) == LastWords::Awaited {
+                    mark!("revive.last_words");
+                } else if self.is_hindered(host) {
+                    mark!("revive.hindered");
+                } else {
                     self.delete(name, pod, purpose, rule, cause);
                 }
             }
@@ -156,8 +168,13 @@ impl Planner<'_> {
         let Some(pod) = host.pod.as_ref().filter(|pod| !pod.delete_stands()) else { return };
         let words = self.last_words(name, host, pod, cause);
         // What still runs goes at once; what has ended keeps until its last words are read.
-        let may_go = words == LastWords::Settled || !pod.process_ended();
-        if may_go && !self.is_awaiting_verdict(name) && !self.is_hindered(host) {
+        if words == LastWords::Awaited && pod.process_ended() {
+            mark!("stop.last_words");
+        } else if self.is_awaiting_verdict(name) {
+            mark!("stop.awaiting_verdict");
+        } else if self.is_hindered(host) {
+            mark!("stop.hindered");
+        } else {
             self.delete(name, pod, Purpose::Stop, rule, cause);
         }
     }
@@ -192,6 +209,7 @@ impl Planner<'_> {
         if let Some(pod) = &host.pod
             && self.last_words(name, host, pod, cause) == LastWords::Awaited
         {
+            mark!("fail.last_words");
             return;
         }
         let ended = self.given_up.get(name).copied();

@@ -1,5 +1,6 @@
 //! Tests of the pure core: stories in a mini-language, and properties over random ones.
 
+mod carrying;
 mod causes;
 mod living;
 mod model;

@@ -11,7 +11,7 @@ use crate::events::record::{Draft, Event, Record};
 use crate::ids::{AppId, Seq, Subject};
 
 /// Lines of the mini-language that fit any state; those that need a flight are chosen by what flies.
-fn line() -> impl Strategy<Value = String> {
+pub(super) fn line() -> impl Strategy<Value = String> {
     let host = prop_oneof![Just("bot-r1"), Just("bot-r2"), Just("bot-r3")];
     let live = prop_oneof![Just(""), Just(" live=bot-r1"), Just(" live=bot-r2"), Just(" live=bot-r3")];
     let flags = prop_oneof![Just(""), Just(" registered"), Just(" failed"), Just(" registered failed")];
@@ -71,7 +71,7 @@ const OUTCOMES: &[&str] = &[
 ];
 
 /// The inputs of a line, with `settle N` and `tails` resolved by what is under way.
-fn inputs(story: &mut Story, line: &str) -> Vec<Event> {
+pub(super) fn inputs(story: &mut Story, line: &str) -> Vec<Event> {
     if let Some(pick) = line.strip_prefix("settle ") {
         let outcome = OUTCOMES[pick.parse::<usize>().expect("a number")];
         let flying = story.app.hosts.values().find_map(|host| host.flights.values().next().map(|flight| flight.step.name()));

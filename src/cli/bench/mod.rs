@@ -30,6 +30,8 @@ enum What {
     Log(log::Args),
     /// From a pod's change to the API write that it asks for, beside polling; and what an idle daemon costs
     React(react::Args),
+    #[command(name = log::REPLAY)]
+    Replay(log::ReplayArgs),
 }
 
 /// What every measurement is told.
@@ -62,5 +64,6 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     match &args.what {
         What::Log(args) => log::run(args),
         What::React(args) => react::run(args),
+        What::Replay(args) => log::replay(args),
     }
 }

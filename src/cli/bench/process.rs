@@ -21,20 +21,9 @@ fn status_bytes(field: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// The most that is resident from a moment on.
-pub(super) struct PeakMemory(());
-
-impl PeakMemory {
-    /// Begins now; `None` when the system does not let it be counted anew.
-    pub(super) fn begin() -> Option<Self> {
-        // 5: the high-water mark is set to what is resident now.
-        std::fs::write("/proc/self/clear_refs", "5").ok().map(Self)
-    }
-
-    /// Bytes since then.
-    pub(super) fn bytes(&self) -> Option<u64> {
-        status_bytes("VmHWM:")
-    }
+/// The most that was resident since the process began, bytes; `None` when the system does not tell.
+pub(super) fn peak_resident_bytes() -> Option<u64> {
+    status_bytes("VmHWM:")
 }
 
 /// The processor's time of this process from a moment on.
@@ -75,7 +64,6 @@ mod tests {
         assert_eq!(ticks(stat), Some(300));
         assert_eq!(ticks("7 (a"), None);
         assert!(resident_bytes().is_none_or(|bytes| bytes > 100_000));
-        let peak = PeakMemory::begin().and_then(|peak| peak.bytes());
-        assert!(peak.is_none_or(|bytes| bytes > 100_000));
+        assert!(peak_resident_bytes().is_none_or(|bytes| bytes > 100_000));
     }
 }

@@ -7,6 +7,7 @@ use crate::clock::{self, Clock};
 use crate::events::erase::{Erasure, NotErased};
 use crate::events::log::{AppendError, EventLog, LogReader};
 use crate::events::record::{Reaction, Record};
+use crate::events::retention::{NotRemoved, Removed};
 use crate::ids::Seq;
 
 /// One group commit.
@@ -31,6 +32,8 @@ impl Commits {
     }
 }
 
+type Appended = Result<Vec<Vec<Record>>, AppendError>;
+
 /// The log.
 pub(super) struct TimedLog {
     log: Box<dyn EventLog>,
@@ -42,12 +45,10 @@ impl TimedLog {
     pub(super) fn new(log: impl EventLog + 'static, clock: Clock, commits: Commits) -> Self {
         Self { log: Box::new(log), clock, commits }
     }
-}
 
-impl EventLog for TimedLog {
-    fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
+    fn timed(&mut self, append: impl FnOnce(&mut dyn EventLog) -> Appended) -> Appended {
         let begun = clock::now();
-        let appended = self.log.append(reactions);
+        let appended = append(&mut *self.log);
         let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         if let Some(last) = appended.iter().flatten().flatten().last() {
             let commit = Commit { last: last.header.seq, at_us: self.clock.now_us(), took_us };
@@ -55,9 +56,23 @@ impl EventLog for TimedLog {
         }
         appended
     }
+}
+
+impl EventLog for TimedLog {
+    fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
+        self.timed(|log| log.append(reactions))
+    }
+
+    fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
+        self.timed(|log| log.append_taking(reactions))
+    }
 
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
         self.log.erase(erasure)
+    }
+
+    fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        self.log.remove(upto)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {

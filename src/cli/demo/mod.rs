@@ -17,6 +17,7 @@ use crate::config::Settings;
 use crate::config::address::listen_address;
 use crate::events::log::OpenOptions;
 use crate::events::sled_log::SledLog;
+use crate::http::access::gate::Gate;
 use crate::http::control::{Control, serve_control};
 use crate::http::sources::serve_sources;
 use crate::ids::{Subject, hex};
@@ -113,6 +114,7 @@ async fn demo(args: &Args) -> Result<ExitCode, CliError> {
         apps: Arc::new(window.clone()),
         proofs: Arc::new(checkpoints.clone()),
         log: Arc::new(window.clone()),
+        gate: Gate::local(),
         entropy: outside.entropy.clone(),
     };
     let mut servers = tokio::task::JoinSet::new();

@@ -5,8 +5,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use crate::cli::erase::archived;
 use crate::cli::{Cli, dispatch, log};
 use crate::clock::{Clock, Entropy};
+use crate::events::archive::{Archive, segments};
+use crate::events::kinds::daemon::{Setting, SettingsTold};
 use crate::events::kinds::operator::{OperatorSaid, RecordErased};
 use crate::events::log::{EventLog as _, OpenOptions};
 use crate::events::record::{Draft, Event, Reaction};
@@ -69,4 +72,25 @@ fn what_may_not_be_erased_is_answered_with_no() {
         assert!(Cli::try_parse_from(["wharf", "erase", "2", "--reason", bad]).is_err());
     }
     assert!(Cli::try_parse_from(["wharf", "erase", "2"]).is_err(), "a reason is asked for");
+}
+
+#[test]
+fn the_archive_is_named_when_it_holds_what_is_erased() {
+    let dir = folder();
+    let options = OpenOptions::new(Subject::daemon("prod").expect("a name"));
+    let (mut log, _) = SledLog::open(&dir.path().join("log"), &Clock::simulated(1), Entropy::os(), &options).expect("opens");
+    let setting = Setting { key: "log.archive".to_owned(), value: "\"archive\"".to_owned() };
+    let told = Event::SettingsTold(SettingsTold { all: vec![setting] });
+    let drafts = vec![Draft::input(told)];
+    log.append(&[Reaction { subject: options.daemon, time_us: 10, rules: 0, settings: Seq::NONE, drafts }]).expect("appended");
+    Archive::new(&dir.path().join("archive")).write(log.reader().as_ref(), Seq(2), 7).expect("written");
+    while log.remove(Seq(2)).expect("removed").is_some() {}
+    Box::new(log).close().expect("closed");
+    let named = |seq| archived(dir.path(), seq, log::open(dir.path()).expect("a log").as_ref()).len();
+    assert_eq!((named(2), named(3)), (1, 0));
+    assert_eq!(wharf(&["erase", "2", "--reason", "x"], dir.path()), ExitCode::from(1), "the log says nothing of it");
+    assert_eq!(wharf(&["erase", "3", "--reason", "x"], dir.path()), ExitCode::SUCCESS);
+    assert_eq!(wharf(&["verify"], dir.path()), ExitCode::SUCCESS);
+    let segment = &segments(&dir.path().join("archive")).expect("listed")[0];
+    assert_eq!(wharf(&["verify"], &segment.path), ExitCode::SUCCESS);
 }

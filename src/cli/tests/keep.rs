@@ -14,6 +14,7 @@ use crate::events::kinds::daemon::IncarnationStopped;
 use crate::events::log::{EventLog, LogReader, OpenOptions};
 use crate::events::record::{Draft, Event, Reaction};
 use crate::events::sled_log::SledLog;
+use crate::http::access::gate::Gate;
 use crate::http::control::{AppsView, Control, serve_control};
 use crate::http::log::LogView;
 use crate::http::proofs::{Asked, NotProved, ProofsView, Proved};
@@ -133,6 +134,7 @@ async fn a_running_daemon_is_kept_as_its_folder_would_be() {
         apps: shown.clone(),
         proofs: shown.clone(),
         log: shown,
+        gate: Gate::local(),
         entropy: Entropy::os(),
     };
     let serving = tokio::spawn(serve_control(listener, control, std::future::pending()));
@@ -149,4 +151,26 @@ async fn a_running_daemon_is_kept_as_its_folder_would_be() {
     let reader = crate::events::backup::file::open(Path::new(&live)).expect("it opens");
     assert_eq!(reader.acknowledged(), head);
     assert_eq!(wharf(&["backup", &rest, "--dir", &live]), ExitCode::SUCCESS);
+}
+
+#[test]
+fn a_folder_whose_beginning_aged_out_is_verified_kept_and_restored() {
+    let place = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| place.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (data, file, restored, seen) = (path("data"), path("log.wharf"), path("restored"), path("seen"));
+    let mut log = a_log(Path::new(&data));
+    let key = crate::proof::key::SigningKey::new("wharfinger/prod/prod", [1; 32]).expect("a name");
+    let early = crate::proof::checkpoint::Checkpoint::new("wharfinger/prod/prod", log.reader().id(), log.reader().tree());
+    std::fs::write(&seen, early.signed(&key)).expect("written");
+    while log.remove(Seq(800)).expect("removed").is_some() {}
+    assert!(log.reader().removed().is_some_and(|removed| removed.to > Seq(300)));
+    Box::new(log).close().expect("closed");
+    assert_eq!(wharf(&["verify", "--dir", &data, "--checkpoint", &seen, "--key", &key.verifier().to_string()]), ExitCode::SUCCESS);
+    assert_eq!(wharf(&["log", "--dir", &data]), ExitCode::SUCCESS);
+    assert_eq!(wharf(&["erase", "5", "--reason", "x", "--dir", &data]), ExitCode::from(1), "it is not there any more");
+    assert_eq!(wharf(&["backup", &file, "--dir", &data]), ExitCode::SUCCESS);
+    assert_eq!(wharf(&["restore", &file, "--dir", &restored]), ExitCode::SUCCESS);
+    for dir in [&file, &restored] {
+        assert_eq!(wharf(&["verify", "--dir", dir, "--checkpoint", &seen]), ExitCode::SUCCESS, "{dir}");
+    }
 }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::events::carried::DaemonParts;
 use crate::events::log::{LogReader, ReadError};
 use crate::events::record::Event;
 use crate::events::stored::Body;
@@ -36,6 +37,12 @@ pub struct About {
     pub to: u64,
     /// The subject asked for; `None` for all.
     pub subject: Option<String>,
+    /// The first record that is left, when those before it aged out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<u64>,
+    /// A segment of an archive: all of the log from `from` to `to`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub segment: bool,
 }
 
 impl About {
@@ -68,6 +75,8 @@ impl About {
             from: 1,
             to: acknowledged.head.0,
             subject: None,
+            kept: reader.removed().map(|removed| removed.kept.0),
+            segment: false,
         })
     }
 
@@ -75,6 +84,12 @@ impl About {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.from <= 1 && self.subject.is_none()
+    }
+
+    /// Whether every block can be followed from the first one on.
+    #[must_use]
+    pub(super) fn is_followed(&self) -> bool {
+        self.is_whole() || self.segment
     }
 
     /// The log's id and its tree; `None` when they do not read.
@@ -90,11 +105,16 @@ impl About {
 struct Told {
     build: (Seq, Option<String>),
     settings: (Seq, BTreeMap<String, String>),
+    parts: DaemonParts,
 }
 
 impl Told {
     fn take(&mut self, seq: Seq, event: Event) {
-        if let Event::IncarnationStarted(started) = event {
+        if let Event::SubjectCarried(part) = &event {
+            if let Some(daemon) = self.parts.take(part).filter(|_| seq > self.build.0) {
+                self.build = (seq, Some(daemon.started.version));
+            }
+        } else if let Event::IncarnationStarted(started) = event {
             if seq > self.build.0 {
                 self.build = (seq, Some(started.version));
             }

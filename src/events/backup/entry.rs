@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::BackupError;
 use crate::events::block::BLOCK_MAX;
+use crate::events::retention::Base;
 use crate::events::tree::{Hash, Tree, TreeHead};
 use crate::ids::{LogId, Seq};
 
@@ -20,6 +21,18 @@ const ENTRY_FIXED: usize = 9;
 
 /// A block: its key, and the value as stored.
 pub const BLOCK: u8 = b'b';
+
+/// What stays of a block that aged out: its key, and the value as stored.
+const REMOVED: u8 = b'l';
+
+/// Where a subject's numbers stand after what aged out: the value as stored, then the subject. Whoever follows the log must know it.
+const NUMBERS: u8 = b'R';
+
+/// The tree before the first block, when what is before it is elsewhere.
+const BASE: u8 = b'T';
+
+/// The length of a subject's numbers as stored, bytes.
+const NUMBERS_LENGTH: usize = 36;
 
 /// The end: what the file holds.
 const END: u8 = b'E';
@@ -61,6 +74,22 @@ pub fn head(document: &[u8]) -> Vec<u8> {
 /// Appends the entry of a block.
 pub fn block(key: Seq, bytes: &[u8], out: &mut Vec<u8>) {
     entry(BLOCK, &[&key.0.to_le_bytes(), bytes], out);
+}
+
+/// Appends the entry of what stays of a block.
+pub fn removed(key: Seq, bytes: &[u8], out: &mut Vec<u8>) {
+    entry(REMOVED, &[&key.0.to_le_bytes(), bytes], out);
+}
+
+/// Appends the entry of a subject's numbers.
+pub fn numbers(subject: &str, bytes: &[u8], out: &mut Vec<u8>) {
+    entry(NUMBERS, &[bytes, subject.as_bytes()], out);
+}
+
+/// Appends the entry of what is before the first block.
+pub fn base(base: &Base, out: &mut Vec<u8>) {
+    let frontier = base.tree.frontier().concat();
+    entry(BASE, &[&base.log.0, &base.last.0.to_le_bytes(), &base.tree.size().to_le_bytes(), &frontier], out);
 }
 
 /// Appends the end; the file's checksum comes after it.
@@ -110,6 +139,24 @@ pub enum Next {
         /// The value as stored.
         bytes: Vec<u8>,
     },
+    /// What stays of a block.
+    Removed {
+        /// Its key.
+        key: Seq,
+        /// Where the value begins in what is read.
+        at: u64,
+        /// The value as stored.
+        bytes: Vec<u8>,
+    },
+    /// Where a subject's numbers stand.
+    Numbers {
+        /// The subject.
+        subject: String,
+        /// The value as stored.
+        bytes: Vec<u8>,
+    },
+    /// What is before the first block.
+    Base(Base),
     /// The end; nothing comes after it.
     End(End),
 }
@@ -201,6 +248,20 @@ impl<R: Read> Entries<R> {
                     let bytes = value[8..].to_vec();
                     return Ok(Some(Next::Block { key, at: begins + ENTRY_FIXED as u64 + 8, bytes }));
                 }
+                Known::Removed(key, value) => {
+                    self.pass(&value);
+                    self.after = key;
+                    let bytes = value[8..].to_vec();
+                    return Ok(Some(Next::Removed { key, at: begins + ENTRY_FIXED as u64 + 8, bytes }));
+                }
+                Known::Numbers(subject, value) => {
+                    self.pass(&value);
+                    return Ok(Some(Next::Numbers { subject, bytes: value[..NUMBERS_LENGTH].to_vec() }));
+                }
+                Known::Base(base, value) => {
+                    self.pass(&value);
+                    return Ok(Some(Next::Base(base)));
+                }
                 Known::End(end, value) => {
                     self.pass(&value);
                     return self.ends().map(|()| Some(Next::End(end)));
@@ -212,14 +273,20 @@ impl<R: Read> Entries<R> {
 
     fn known(&self, letter: u8, value: Vec<u8>) -> Result<Known, BackupError> {
         match letter {
-            BLOCK => {
+            BLOCK | REMOVED => {
                 let key = value.first_chunk::<8>().map(|key| Seq(u64::from_le_bytes(*key)));
                 let key = key.ok_or_else(|| self.damaged("the entry is no block"))?;
                 if key <= self.after {
                     return Err(self.damaged("the blocks are not in order"));
                 }
-                Ok(Known::Block(key, value))
+                Ok(if letter == BLOCK { Known::Block(key, value) } else { Known::Removed(key, value) })
             }
+            NUMBERS => {
+                let subject = value.get(NUMBERS_LENGTH..).and_then(|subject| std::str::from_utf8(subject).ok());
+                let subject = subject.ok_or_else(|| self.damaged("the entry is no subject's numbers"))?.to_owned();
+                Ok(Known::Numbers(subject, value))
+            }
+            BASE => Ok(Known::Base(read_base(&value).ok_or_else(|| self.damaged("the entry is no tree"))?, value)),
             END => Ok(Known::End(read_end(&value).ok_or_else(|| self.damaged("the entry is no end"))?, value)),
             small if small.is_ascii_lowercase() => Ok(Known::Ignored(value)),
             other => Err(BackupError::Newer(format!("at byte {} it has an entry of letter {other}", self.at))),
@@ -256,6 +323,9 @@ impl<R: Read> Entries<R> {
 
 enum Known {
     Block(Seq, Vec<u8>),
+    Removed(Seq, Vec<u8>),
+    Numbers(String, Vec<u8>),
+    Base(Base, Vec<u8>),
     End(End, Vec<u8>),
     Ignored(Vec<u8>),
 }
@@ -272,6 +342,13 @@ fn read_end(value: &[u8]) -> Option<End> {
         _ => return None,
     };
     Some(End { blocks: number(1)?, records: number(9)?, log, last: Seq(number(33)?), tree, whole })
+}
+
+fn read_base(value: &[u8]) -> Option<Base> {
+    let number = |at: usize| Some(u64::from_le_bytes(value.get(at..at + 8)?.try_into().ok()?));
+    let hashes = value.get(32..)?.chunks(32).map(Hash::try_from).collect::<Result<Vec<_>, _>>().ok()?;
+    let tree = Tree::from_frontier(number(24)?, hashes)?;
+    Some(Base { log: LogId(value.get(..16)?.try_into().ok()?), last: Seq(number(16)?), tree })
 }
 
 /// Fills the buffer, or as much of it as there is left.

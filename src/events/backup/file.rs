@@ -13,7 +13,8 @@ use super::entry::{End, Entries, Next};
 use crate::events::engine;
 use crate::events::log::{LogReader, OpenError, StoredSize};
 use crate::events::marks::{self, Mark, Marks, Slot};
-use crate::events::store::{Batch, Store};
+use crate::events::retention::Base;
+use crate::events::store::{Batch, Removal, Store};
 use crate::ids::Seq;
 
 /// Opens a backup file: all of it is read and every checksum checked.
@@ -24,16 +25,19 @@ pub fn open(path: &Path) -> Result<Arc<dyn LogReader>, BackupError> {
     let file = File::open(path)?;
     let (mut entries, document) = Entries::of_file(BufReader::with_capacity(256 << 10, &file))?;
     about(&document).map_err(|what| entries.damaged(what))?;
-    let mut places = Vec::new();
+    let (mut places, mut removed, mut numbers, mut base) = (Vec::new(), Vec::new(), Vec::new(), None);
     let end = loop {
         match entries.step()? {
             Some(Next::Block { key, at, bytes }) => places.push(Place { key, at, length: bytes.len() }),
+            Some(Next::Removed { key, at, bytes }) => removed.push(Place { key, at, length: bytes.len() }),
+            Some(Next::Numbers { subject, bytes }) => numbers.push((subject, bytes)),
+            Some(Next::Base(found)) => base = Some(found),
             Some(Next::End(end)) => break end,
             None => return Err(entries.damaged("the file ends before its end")),
         }
     };
     let bytes = file.metadata()?.len();
-    let store = BackupStore { marks: marks_of(&end), part: end.whole.is_none(), file, places, bytes };
+    let store = BackupStore { marks: marks_of(&end), part: end.whole.is_none(), file, places, removed, numbers, base, bytes };
     let reader = engine::open_for_reading(store).map_err(|error| match error {
         OpenError::Io(error) => BackupError::Io(error),
         other @ (OpenError::Held
@@ -76,6 +80,10 @@ struct BackupStore {
     file: File,
     /// In the order of their keys.
     places: Vec<Place>,
+    /// What stays of removed blocks, likewise.
+    removed: Vec<Place>,
+    numbers: Vec<(String, Vec<u8>)>,
+    base: Option<Base>,
     marks: Vec<u8>,
     part: bool,
     bytes: u64,
@@ -85,22 +93,41 @@ fn read_only<T>() -> io::Result<T> {
     Err(io::Error::from(io::ErrorKind::ReadOnlyFilesystem))
 }
 
-impl Store for BackupStore {
-    fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
-        let behind = self.places.partition_point(|place| place.key <= from);
-        let mut block = Vec::new();
-        for place in &self.places[behind.saturating_sub(1)..] {
-            block.resize(place.length, 0);
-            self.file.read_exact_at(&mut block, place.at)?;
-            if visit(place.key, &block).is_break() {
+impl BackupStore {
+    fn visit_places(&self, places: &[Place], from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        let behind = places.partition_point(|place| place.key <= from);
+        let mut value = Vec::new();
+        for place in &places[behind.saturating_sub(1)..] {
+            value.resize(place.length, 0);
+            self.file.read_exact_at(&mut value, place.at)?;
+            if visit(place.key, &value).is_break() {
                 break;
             }
         }
         Ok(())
     }
+}
+
+impl Store for BackupStore {
+    fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        self.visit_places(&self.places, from, visit)
+    }
 
     fn put(&self, _batch: Batch) -> io::Result<()> {
         read_only()
+    }
+
+    fn remove(&self, _removal: Removal) -> io::Result<()> {
+        read_only()
+    }
+
+    fn visit_removed(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        self.visit_places(&self.removed, from, visit)
+    }
+
+    fn visit_numbers(&self, visit: &mut dyn FnMut(&str, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        let _ = self.numbers.iter().try_for_each(|(subject, numbers)| visit(subject, numbers));
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -125,6 +152,10 @@ impl Store for BackupStore {
 
     fn is_part(&self) -> bool {
         self.part
+    }
+
+    fn base(&self) -> Option<Base> {
+        self.base.clone()
     }
 
     fn size(&self) -> io::Result<StoredSize> {

@@ -2,6 +2,8 @@
 
 use super::entry::End;
 use crate::events::block::{Block, BlockHead};
+use crate::events::removed::RemovedBlock;
+use crate::events::retention::Base;
 use crate::events::tree::{EMPTY_ROOT, Tree, TreeHead};
 use crate::ids::{LogId, Seq};
 
@@ -29,7 +31,40 @@ impl Follow {
     /// In words, when it is damaged or does not follow.
     pub(super) fn take(&mut self, key: Seq, bytes: &[u8]) -> Result<(), String> {
         let block = Block::read(bytes).map_err(|error| error.to_string())?;
-        let BlockHead { log, first, previous, before } = block.head;
+        self.stands(key, block.head)?;
+        for (seq, frame) in block.records() {
+            let frame = frame.map_err(|error| format!("record {seq}: {error}"))?;
+            if frame.seq() != seq {
+                return Err(format!("record {seq} says that it is {}", frame.seq()));
+            }
+            self.tree.push(frame.leaf());
+            self.following = frame.following();
+        }
+        self.last = block.last();
+        self.blocks += 1;
+        self.records += block.count();
+        Ok(())
+    }
+
+    /// Takes what stays of the next block.
+    ///
+    /// # Errors
+    /// In words, when it is damaged or does not follow.
+    pub(super) fn removed(&mut self, key: Seq, bytes: &[u8]) -> Result<(), String> {
+        let block = RemovedBlock::read(bytes).ok_or("what stays of the block does not read")?;
+        self.stands(key, block.head)?;
+        block.leaves.iter().for_each(|leaf| self.tree.push(*leaf));
+        self.last = block.last();
+        Ok(())
+    }
+
+    /// Takes what is before the first block of a segment.
+    pub(super) fn base(&mut self, base: Base) {
+        (self.log, self.last, self.tree) = (Some(base.log), base.last, base.tree);
+    }
+
+    fn stands(&mut self, key: Seq, head: BlockHead) -> Result<(), String> {
+        let BlockHead { log, first, previous, before } = head;
         if first != key || previous != self.last || first <= self.last {
             return Err(format!("the block does not follow record {}", self.last));
         }
@@ -44,17 +79,6 @@ impl Follow {
         } else if before != self.tree.head() {
             return Err("the tree before the block is another than its records give".to_owned());
         }
-        for (seq, frame) in block.records() {
-            let frame = frame.map_err(|error| format!("record {seq}: {error}"))?;
-            if frame.seq() != seq {
-                return Err(format!("record {seq} says that it is {}", frame.seq()));
-            }
-            self.tree.push(frame.leaf());
-            self.following = frame.following();
-        }
-        self.last = block.last();
-        self.blocks += 1;
-        self.records += block.count();
         Ok(())
     }
 

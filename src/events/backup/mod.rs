@@ -13,7 +13,14 @@ pub mod write;
 
 use std::io;
 
+use super::log::ReadError;
 use crate::ids::Seq;
+
+impl From<ReadError> for BackupError {
+    fn from(ReadError(error): ReadError) -> Self {
+        Self::Io(error)
+    }
+}
 
 /// Why a backup cannot be made, read or restored.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,7 @@ use super::file::about;
 use super::follow::Follow;
 use crate::events::log::OpenError;
 use crate::events::sled_log;
-use crate::events::store::Store;
+use crate::events::store::{Removal, Store};
 
 /// Blocks are stored in batches of this, bytes.
 const BATCH: usize = 1 << 20;
@@ -87,7 +87,7 @@ fn first_entry(dir: &Path) -> io::Result<Option<String>> {
 fn fill(mut entries: Entries<BufReader<File>>, dir: &Path) -> Result<End, RestoreError> {
     let store = sled_log::make_store(dir)?;
     let mut follow = Follow::default();
-    let (mut batch, mut bytes) = (Vec::new(), 0);
+    let (mut batch, mut bytes, mut aged_out) = (Vec::new(), 0, Removal::default());
     let said = loop {
         match entries.step()? {
             Some(Next::Block { key, bytes: block, .. }) => {
@@ -99,10 +99,23 @@ fn fill(mut entries: Entries<BufReader<File>>, dir: &Path) -> Result<End, Restor
                     bytes = 0;
                 }
             }
+            Some(Next::Removed { key, bytes: leaves, .. }) => {
+                follow.removed(key, &leaves).map_err(|what| entries.damaged(what))?;
+                bytes += leaves.len();
+                aged_out.blocks.push((key, leaves));
+                if bytes >= BATCH {
+                    store.remove(std::mem::take(&mut aged_out))?;
+                    bytes = 0;
+                }
+            }
+            Some(Next::Numbers { subject, bytes }) => aged_out.numbers.push((subject, bytes)),
+            // What is before it is not in the file.
+            Some(Next::Base(_)) => return Err(BackupError::Part.into()),
             Some(Next::End(end)) => break end,
             None => return Err(entries.damaged("the file ends before its end").into()),
         }
     };
+    store.remove(aged_out)?;
     store.put(batch)?;
     store.sync()?;
     sled_log::leave_store(store, dir)?;

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
+use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,8 @@ use super::BackupError;
 use super::about::About;
 use super::entry::{self, End};
 use super::follow::Follow;
+use crate::events::log::LogReader;
+use crate::events::retention::Base;
 use crate::ids::Seq;
 
 /// A backup file that is being made; dropped before its end it leaves nothing.
@@ -61,12 +64,69 @@ impl NewBackup {
     /// # Errors
     /// [`BackupError::Source`] when a whole log was asked for and the block is damaged or does not follow; [`BackupError::Io`].
     pub fn block(&mut self, key: Seq, bytes: &[u8]) -> Result<(), BackupError> {
-        if self.about.is_whole() {
+        if self.about.is_followed() {
             self.follow.take(key, bytes).map_err(|what| BackupError::Source { seq: key, what })?;
         } else {
             self.follow.count(bytes);
         }
         entry::block(key, bytes, &mut self.buffer);
+        self.flush()
+    }
+
+    /// Adds what stays of the blocks that aged out, and where the subjects' numbers stand after them: before every block.
+    ///
+    /// # Errors
+    /// As [`Self::block`].
+    pub fn aged_out(&mut self, reader: &dyn LogReader) -> Result<(), BackupError> {
+        let mut failed = Ok(());
+        let flow = |failed: &Result<(), BackupError>| if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        reader.removed_blocks(Seq::NONE, &mut |key, bytes| {
+            failed = self.removed(key, bytes);
+            flow(&failed)
+        })?;
+        failed?;
+        self.numbers_of(reader)
+    }
+
+    /// Adds where the subjects' numbers stand after what aged out.
+    ///
+    /// # Errors
+    /// [`BackupError::Io`].
+    pub fn numbers_of(&mut self, reader: &dyn LogReader) -> Result<(), BackupError> {
+        let mut failed = Ok(());
+        reader.removed_numbers(&mut |subject, bytes| {
+            failed = self.numbers(subject, bytes);
+            if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        failed
+    }
+
+    /// Adds what stays of a block.
+    ///
+    /// # Errors
+    /// As [`Self::block`].
+    pub fn removed(&mut self, key: Seq, bytes: &[u8]) -> Result<(), BackupError> {
+        self.follow.removed(key, bytes).map_err(|what| BackupError::Source { seq: key, what })?;
+        entry::removed(key, bytes, &mut self.buffer);
+        self.flush()
+    }
+
+    /// Adds a subject's numbers.
+    ///
+    /// # Errors
+    /// [`BackupError::Io`].
+    pub fn numbers(&mut self, subject: &str, bytes: &[u8]) -> Result<(), BackupError> {
+        entry::numbers(subject, bytes, &mut self.buffer);
+        self.flush()
+    }
+
+    /// Says what is before the first block of a segment.
+    ///
+    /// # Errors
+    /// [`BackupError::Io`].
+    pub fn base(&mut self, base: Base) -> Result<(), BackupError> {
+        entry::base(&base, &mut self.buffer);
+        self.follow.base(base);
         self.flush()
     }
 
@@ -97,7 +157,7 @@ impl NewBackup {
         if follow.blocks == 0 {
             return Err(BackupError::Nothing);
         }
-        if !self.about.is_whole() {
+        if !self.about.is_followed() {
             let (blocks, records) = (follow.blocks, follow.records);
             return Ok(End { blocks, records, log, last: Seq(self.about.head), tree, whole: None });
         }

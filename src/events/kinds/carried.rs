@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::daemon::{IncarnationStarted, LogRestarted, PlanSettings};
 use super::pod::{Disruption, NodeReady, PodSeen};
 use super::step::{Purpose, Refusal, Step};
 use super::tail::TailOf;
@@ -13,6 +14,61 @@ use crate::ids::{HostName, PackageDigest, Seq, Uid, Word};
 
 /// The version of this layout: another one is another struct.
 pub const STATE_VERSION: u16 = 1;
+
+/// The version of the layout of [`CarriedDaemon`].
+pub const DAEMON_VERSION: u16 = 1;
+
+/// The bytes of a part, but for the last: with what is around it, it fits the largest payload.
+pub const PART_BYTES: usize = 16_000;
+
+/// A subject's whole state as its records before this one came to, or a part of it. It equals their fold: that it is written changes
+/// nothing, and who no longer has them begins here. All parts are in one reaction, before everything else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubjectCarried {
+    /// The version of the state's layout: an app's is [`STATE_VERSION`], the daemon's [`DAEMON_VERSION`].
+    pub layout: u16,
+    /// Which part, from 0.
+    pub part: u32,
+    /// How many there are.
+    pub parts: u32,
+    /// The part: [`PART_BYTES`] of the encoded state, the last one what is left.
+    pub bytes: Vec<u8>,
+}
+
+impl SubjectCarried {
+    /// An encoded state in parts.
+    #[must_use]
+    pub fn of(layout: u16, state: &[u8]) -> Vec<Self> {
+        let parts = u32::try_from(state.len().div_ceil(PART_BYTES)).unwrap_or(u32::MAX);
+        (0..).zip(state.chunks(PART_BYTES)).map(|(part, bytes)| Self { layout, part, parts, bytes: bytes.to_vec() }).collect()
+    }
+
+    /// Adds the part to those before it; gives the encoded state when it was the last. Parts that do not follow each other give
+    /// nothing.
+    pub fn join(&self, so_far: &mut Vec<u8>) -> Option<Vec<u8>> {
+        if self.part == 0 {
+            so_far.clear();
+        }
+        let place = usize::try_from(self.part).ok().and_then(|part| part.checked_mul(PART_BYTES));
+        if place != Some(so_far.len()) {
+            so_far.clear();
+            return None;
+        }
+        so_far.extend_from_slice(&self.bytes);
+        (self.part.checked_add(1) == Some(self.parts)).then(|| std::mem::take(so_far))
+    }
+}
+
+/// What the daemon's own records say that later ones rely on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedDaemon {
+    /// How the log that is being written began.
+    pub began: Option<LogRestarted>,
+    /// The life of the process that goes on.
+    pub started: IncarnationStarted,
+    /// The settings that reactions which are left may have been decided under, each with its record.
+    pub settings: Vec<(Seq, PlanSettings)>,
+}
 
 /// One app. Each field is the fold's of the same name (src/app/state.rs).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -48,3 +48,16 @@ pub struct RecordErased {
     /// In the operator's words, 1 byte to 1 KiB.
     pub why: String,
 }
+
+/// Callers of one kind were refused for want of a right, since it was last recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRefused {
+    /// The token's name; empty when nobody knows the caller.
+    pub who: Word,
+    /// Method and path of the route, with its parameters in braces; empty for many different ones together.
+    pub route: String,
+    /// The code of the answer.
+    pub code: Word,
+    /// How often.
+    pub times: u64,
+}

@@ -10,7 +10,7 @@ use crate::events::block::Block;
 use crate::events::codec;
 use crate::events::frame::Frame;
 use crate::events::record::Kind;
-use crate::events::stored::{Item, StoredRecord, each_item};
+use crate::events::stored::{Item, Payloads, StoredRecord, each_item};
 use crate::ids::Seq;
 
 /// A block with a few records of several kinds, as stored.
@@ -34,7 +34,7 @@ fn read(key: Seq, bytes: &[u8]) -> Vec<Item> {
         items.push(item);
         ControlFlow::Continue(())
     };
-    let _ = each_item(key, bytes, Seq::NONE, None, push);
+    let _ = each_item(key, bytes, Seq::NONE, None, Payloads::All, push);
     items
 }
 

@@ -331,3 +331,31 @@ fn maximal_blocks_make_no_blob() {
     assert_eq!(reader.stored().blobs, 0);
     assert_eq!(sound(&*reader).records, 721);
 }
+
+/// What is taken out leaves leaves of the tree that are merged with their neighbours.
+#[test]
+fn removing_maximal_blocks_makes_no_blob() {
+    let world = OnDisk::new();
+    let clock = Clock::simulated(START_US);
+    let (mut log, _) =
+        SledLog::open_tuned(&world.path(), &clock, Entropy::os(), &options(), Tuning { collect_every_ms: 1, ..Tuning::USUAL })
+            .expect("opens");
+    let reader = log.reader();
+    for round in 0..6_u64 {
+        for _ in 0..40 {
+            log.append(&[reaction(&app("bot"), vec![samples::text(12_000); 2])]).expect("appended");
+        }
+        // A few at a time, many at once, and all but the last.
+        let upto = [3, 2, 1][round as usize % 3];
+        let upto = Seq(reader.head().0 - reader.head().0.min(40 / upto) * (upto - 1));
+        while log.remove(upto).expect("removed").is_some() {
+            assert_eq!(reader.stored().blobs, 0, "{round}");
+        }
+    }
+    assert!(reader.removed().is_some());
+    Box::new(log).close().expect("closed");
+    drop(reader);
+    let reader = world.read().expect("opens for reading");
+    assert_eq!(reader.stored().blobs, 0);
+    sound(&*reader);
+}

@@ -17,7 +17,7 @@ use crate::ids::{LogId, Seq, hex, unhex};
 const SALT: [u8; 16] = *b"0123456789abcdef";
 
 fn header(event: &Event, number: u64) -> Header {
-    let about_daemon = [Kind::LogRestarted, Kind::SettingsInForce, Kind::ClockStepped].contains(&event.kind());
+    let about_daemon = [Kind::LogRestarted, Kind::SettingsInForce, Kind::ClockStepped, Kind::CallRefused].contains(&event.kind());
     Header {
         kind: event.kind().number(),
         kind_version: event.kind().version(),

@@ -3,6 +3,8 @@
 //! A sample is never changed: its golden is in tests/data/format. New ones are added beside it.
 
 use super::session_samples;
+use crate::events::codec::{encode_daemon, encode_state};
+use crate::events::kinds::carried::*;
 use crate::events::kinds::daemon::*;
 use crate::events::kinds::operator::*;
 use crate::events::kinds::pod::*;
@@ -370,13 +372,120 @@ fn about_the_rest() -> Samples {
                 RecordErased { record: RecordId { log: LogId([0xff; 16]), seq: Seq(1) }, who: word(""), why: "a password".to_owned() },
             ],
         ),
+        cases(
+            Event::CallRefused,
+            [
+                CallRefused { who: word("ci"), route: "GET /v1/log/records".to_owned(), code: word("forbidden"), times: 3 },
+                CallRefused { who: word(""), route: String::new(), code: word("unauthorized"), times: 70_000 },
+            ],
+        ),
     ]
     .concat()
 }
 
+/// An app of which everything is known.
+pub(crate) fn carried_app() -> CarriedApp {
+    let end = CarriedEnd {
+        seq: Seq(70_005),
+        uid: uid(),
+        container: word("app"),
+        restart: 2,
+        cause: EndCause::Stuck(Stage::Install),
+        exit_code: Some(137),
+        signal: None,
+        reason: word("OOMKilled"),
+        stage: Stage::Serving,
+        node: word("node-1"),
+        at_us: 1_700_000_000_000_001,
+    };
+    let pod = CarriedPod {
+        uid: uid(),
+        resource_version: 70_000,
+        seq: Seq(70_002),
+        view: None,
+        seen_us: 1_700_000_000_000_000,
+        stage: Stage::Register,
+        stage_since_us: 1_700_000_000_000_002,
+        disruption: Some(Disruption::Preempted),
+        deleting_since_us: Some(3),
+        delete: Some(CarriedDelete { step: Seq(9), revive: true, forced: false, unanswered: true }),
+        end: Some(end.clone()),
+        restarts: 2,
+        different: true,
+    };
+    let flight = CarriedFlight {
+        step: Step::DeleteSecret { host: host(), uid: uid() },
+        purpose: Purpose::Revive { counted: true },
+        incarnation: 3,
+        issued_us: 5,
+        revoking: true,
+        withheld: false,
+    };
+    let host_known = CarriedHost {
+        release: 2,
+        sha256: Some(digest()),
+        pod: Some(pod),
+        gone: Some(end.clone()),
+        work: CarriedWork::Bringing(Purpose::Start),
+        moved: Seq(6),
+        secret_put: true,
+        secret: CarriedSecret::Present { uid: uid(), resource_version: 300 },
+        flights: [(Seq(8), flight)].into(),
+        unrecorded: vec![end],
+        exits: vec![CarriedExit { at_us: 1, uid: uid(), container: word("app"), restart: 1 }],
+        no_fault_us: vec![1, -1],
+        verdict: Some(CarriedVerdict { seq: Seq(7), verdict: Verdict::Live, uid: Some(uid()), shown: false }),
+        retried: true,
+        hindrance: Some(CarriedHindrance { seq: Seq(5), what: CarriedHindered::NameHeld, times: 2, first_us: 1, since_us: 2 }),
+        not_back: Some(Seq(4)),
+        doubt_since_us: Some(1),
+        secret_doubt_since_us: Some(2),
+        gone_uids: vec![uid()],
+        tails: [(tail_of(), CarriedTail { incarnation: 3, settled: true, kept: Some(Seq(3)) })].into(),
+    };
+    let want = CarriedWant {
+        seq: Seq(2),
+        release: 2,
+        sha256: digest(),
+        host: host(),
+        registered: true,
+        failed: false,
+        live_host: Some(host()),
+        answered_us: 1_700_000_000_000_003,
+    };
+    CarriedApp {
+        incarnation: 3,
+        acts: true,
+        frozen: true,
+        listed: Some(Seq(1)),
+        confirmed: true,
+        want: Some(want),
+        missing: CarriedMissing { in_row: 1, before_mass: 1, any_mass: true, ended: (2, 1), seq: Seq(3) },
+        stop_asked: Some(Seq(4)),
+        hosts: [(host(), host_known)].into(),
+        nodes: [(word("node-1"), NodeReady::NotReady)].into(),
+        alarms: [(word("waiting"), Some(host()))].into(),
+        quarantined: true,
+    }
+}
+
+fn about_carried() -> Samples {
+    let state = encode_state(&carried_app()).expect("small");
+    let daemon = CarriedDaemon {
+        began: Some(LogRestarted { log: LogId([0x11; 16]), reason: RestartReason::NewFolder, former: None, before: None }),
+        started: IncarnationStarted { number: 3, version: "0.1.0".to_owned(), world: "prod".to_owned(), acts: true },
+        settings: vec![(Seq(3), plan())],
+    };
+    let daemon = encode_daemon(&daemon).expect("small");
+    let second = SubjectCarried { layout: STATE_VERSION, part: 1, parts: 2, bytes: vec![0, 1, 0xff] };
+    let all = [SubjectCarried::of(STATE_VERSION, &state), SubjectCarried::of(DAEMON_VERSION, &daemon), vec![second]].concat();
+    all.into_iter().map(Event::SubjectCarried).collect()
+}
+
 /// The samples of a kind; none for one that nobody has added here yet.
 pub(crate) fn events(kind: Kind) -> Vec<Event> {
-    let all = [about_daemon(), about_pods(), about_wants(), about_steps(), about_the_rest(), session_samples::all()].concat();
+    let all =
+        [about_daemon(), about_pods(), about_wants(), about_steps(), about_the_rest(), about_carried(), session_samples::all()].concat();
     all.into_iter().filter(|event| event.kind() == kind).collect()
 }
 

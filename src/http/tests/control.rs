@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::{get, raw};
 use crate::clock::Entropy;
 use crate::events::log::LogReader;
+use crate::http::access::gate::Gate;
 use crate::http::control::{AppsView, Control, loopback_alone, serve_control};
 use crate::http::log::LogView;
 use crate::http::readiness::{GatewayState, Readiness, Role};
@@ -29,7 +30,7 @@ impl AppsView for OneApp {
     }
 }
 
-struct NoLog;
+pub(super) struct NoLog;
 
 impl LogView for NoLog {
     fn reader(&self) -> Option<Arc<dyn LogReader>> {
@@ -68,6 +69,7 @@ pub(super) fn control(log: Arc<dyn LogView>) -> Control {
         apps: Arc::new(OneApp),
         proofs: Arc::new(super::proofs::Eight),
         log,
+        gate: Gate::local(),
         entropy: Entropy::seeded(1),
     }
 }
@@ -197,6 +199,6 @@ fn it_serves_on_loopback_alone() {
     }
     for routable in ["0.0.0.0:7070", "[::]:7070", "10.0.0.7:7070"] {
         let refused = loopback_alone(routable.parse().expect("an address")).expect_err("it is routable");
-        assert!(refused.to_string().contains("no authentication"), "{refused}");
+        assert!(refused.to_string().contains("loopback alone"), "{refused}");
     }
 }

@@ -74,4 +74,19 @@ async fn a_log_comes_as_it_is_stored_page_by_page() {
     assert!(blocks.len() < all.len() && blocks.len() > all.len() / 3, "{}", blocks.len());
     let (_, blocks) = pages(address, "&to=1").await;
     assert_eq!(blocks, all[..1]);
+
+    // What aged out is said to have, with where the log begins now.
+    while log.remove(Seq(60)).expect("removed").is_some() {}
+    let kept = reader.removed().expect("some went").kept;
+    let gone = get(address, "/v1/log/records?from=1", "").await;
+    assert_eq!(gone.status, 410);
+    assert!(gone.head.contains(&format!("wharf-minimum: {kept}")), "{}", gone.head);
+    assert!(String::from_utf8_lossy(&gone.body).contains("aged_out"));
+    for query in [format!("?from={kept}"), String::new()] {
+        let there = get(address, &format!("/v1/log/records{query}"), "").await;
+        let mut entries = Entries::of_page(there.body.as_slice());
+        assert!(matches!(entries.step(), Ok(Some(Next::Block { key, .. })) if key == kept), "{query}");
+    }
+    let about: About = serde_json::from_slice(&get(address, "/v1/log", "").await.body).expect("what the log is");
+    assert_eq!(about.kept, Some(kept.0));
 }

@@ -1,5 +1,6 @@
 //! Tests of the listeners, over real connections on loopback.
 
+mod access;
 mod control;
 mod log;
 mod proofs;

@@ -112,16 +112,23 @@ async fn one_leads_to_the_next_by_a_proof() {
         let note = checkpoints.checkpoint().expect("one");
         heads.push(Checkpoint::parse(Note::parse(note.as_bytes()).expect("a note").text).expect("a checkpoint").tree);
     }
-    for (first, second) in [(0, 1), (0, 2), (1, 2)] {
-        let asked = Asked::Consistency { first: heads[first].size, second: Some(heads[second].size) };
-        let proved = checkpoints.prove(asked).await.expect("a proof");
-        assert_eq!(proved.of, ProvedOf::Consistency(heads[first], heads[second]));
-        assert_eq!(check_consistency(&heads[first], &heads[second], &proved.hashes), Ok(()));
-    }
-    for leaf in [Leaf::Position(3), Leaf::Seq(Seq(4))] {
-        let proved = checkpoints.prove(Asked::Inclusion { leaf, size: None }).await.expect("a proof");
-        let ProvedOf::Inclusion(3, hash, tree) = proved.of else { panic!("{proved:?}") };
-        assert_eq!((tree, check_inclusion(&hash, 3, &heads[2], &proved.hashes)), (heads[2], Ok(())));
+    // The same when what they are about has aged out.
+    for aged_out in [false, true] {
+        if aged_out {
+            while log.remove(Seq(900)).expect("removed").is_some() {}
+            assert_eq!(log.reader().removed().map(|removed| removed.to), Some(Seq(6)));
+        }
+        for (first, second) in [(0, 1), (0, 2), (1, 2)] {
+            let asked = Asked::Consistency { first: heads[first].size, second: Some(heads[second].size) };
+            let proved = checkpoints.prove(asked).await.expect("a proof");
+            assert_eq!(proved.of, ProvedOf::Consistency(heads[first], heads[second]));
+            assert_eq!(check_consistency(&heads[first], &heads[second], &proved.hashes), Ok(()));
+        }
+        for leaf in [Leaf::Position(3), Leaf::Seq(Seq(4))] {
+            let proved = checkpoints.prove(Asked::Inclusion { leaf, size: None }).await.expect("a proof");
+            let ProvedOf::Inclusion(3, hash, tree) = proved.of else { panic!("{proved:?}") };
+            assert_eq!((tree, check_inclusion(&hash, 3, &heads[2], &proved.hashes)), (heads[2], Ok(())));
+        }
     }
     let (log_id, size) = (log.reader().id(), log.reader().tree().size);
     let ask = async |asked: Asked| checkpoints.prove(asked).await.expect_err("no proof");

@@ -128,6 +128,9 @@ impl Inner {
             Some(Err(refusal)) => entry.code = refusal.code,
             None => {}
         }
+        if let Some(witness) = self.witness.get() {
+            witness.requested(&entry);
+        }
         self.audit.push(entry);
     }
 }

@@ -1,5 +1,6 @@
 //! Scripted faults: which request meets which. Ordered and counted, so that a run repeats exactly.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -191,6 +192,8 @@ struct Rules {
     next: u64,
     rules: Vec<Rule>,
     met: u64,
+    /// Requests that met each rule, by its number.
+    met_by: BTreeMap<u64, u64>,
 }
 
 impl Faults {
@@ -229,11 +232,18 @@ impl Faults {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).met
     }
 
+    /// How many requests met this rule so far.
+    #[must_use]
+    pub fn met_by(&self, id: u64) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).met_by.get(&id).copied().unwrap_or(0)
+    }
+
     /// What this request meets: the delays before the first other fault added up, and that fault.
     pub(super) fn take(&self, user: &str, call: &Call, name: &str) -> Met {
         let mut rules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Rules { rules: in_force, met_by, .. } = &mut *rules;
         let mut met = Met::default();
-        for rule in &mut rules.rules {
+        for rule in in_force {
             if !rule.matching.fits(user, call, name) {
                 continue;
             }
@@ -243,6 +253,7 @@ impl Faults {
             }
             rule.times = if rule.times == u32::MAX { u32::MAX } else { rule.times.saturating_sub(1) };
             met.name = Some(rule.action.name());
+            *met_by.entry(rule.id).or_default() += 1;
             if let Action::Delay(delay) = rule.action {
                 met.delay += delay;
             } else {

@@ -35,10 +35,11 @@ mod service_rules;
 pub mod stamps;
 mod store;
 mod watch;
+mod witness;
 mod write;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -52,11 +53,12 @@ pub use object::Object;
 pub use refusal::{Cause, Refusal};
 pub use resources::{RESOURCES, Resource};
 pub use watch::Cut;
+pub use witness::{Stored, Witness};
 
 use crate::clock::{Clock, Entropy};
 use logs::LogSource;
 use reviews::Reviewer;
-use store::{Key, Store};
+use store::{Change, Key, Store};
 use watch::{Signal, Watchers};
 
 /// The user of [`ClusterApi::client`], which faults are about unless said otherwise.
@@ -96,23 +98,35 @@ struct Inner {
     audit: Audit,
     logs: Mutex<Option<Arc<dyn LogSource>>>,
     reviewer: Mutex<Reviewer>,
+    witness: Arc<OnceLock<Arc<dyn Witness>>>,
 }
 
 struct State {
     store: Store,
     watchers: Watchers,
+    witness: Arc<OnceLock<Arc<dyn Witness>>>,
 }
 
 impl State {
     fn put(&mut self, key: Key, object: Value) -> Arc<Object> {
         let change = self.store.put(key, object);
-        self.watchers.tell(&change);
+        self.tell(&change);
         change.after.clone()
+    }
+
+    fn tell(&mut self, change: &Arc<Change>) {
+        self.watchers.tell(change);
+        if let Some(witness) = self.witness.get() {
+            let Change { revision, key: (resource, namespace, name), before, after, removed } = &**change;
+            let after = (!removed).then(|| after.clone());
+            let (namespace, name, before) = (namespace.clone(), name.clone(), before.clone());
+            witness.stored(Stored { resource, namespace, name, revision: *revision, before, after });
+        }
     }
 
     fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let change = self.store.remove(key)?;
-        self.watchers.tell(&change);
+        self.tell(&change);
         Some(change.after.clone())
     }
 }
@@ -127,7 +141,8 @@ impl ClusterApi {
     /// An API server with the namespaces `default` and `kube-system`.
     #[must_use]
     pub fn new(options: ApiOptions) -> Self {
-        let state = State { store: Store::new(options.history_max), watchers: Watchers::default() };
+        let witness = Arc::new(OnceLock::new());
+        let state = State { store: Store::new(options.history_max), watchers: Watchers::default(), witness: Arc::clone(&witness) };
         let audit = Audit::new(options.audit_max);
         let inner = Inner {
             options,
@@ -136,6 +151,7 @@ impl ClusterApi {
             audit,
             logs: Mutex::new(None),
             reviewer: Mutex::default(),
+            witness,
         };
         let api = Self(Arc::new(inner));
         for name in ["default", "kube-system", "kube-node-lease"] {
@@ -175,6 +191,11 @@ impl ClusterApi {
     #[must_use]
     pub fn audit(&self) -> &Audit {
         &self.0.audit
+    }
+
+    /// Tells this one of everything from now on; the first that is set stays.
+    pub fn set_witness(&self, witness: Arc<dyn Witness>) {
+        let _ = self.0.witness.set(witness);
     }
 
     /// Where `pods/NAME/log` is read.

@@ -5,10 +5,11 @@ mod fault;
 mod package;
 mod seen;
 mod state;
+mod witness;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -20,23 +21,36 @@ pub use fault::{Endpoint, Fault};
 pub use package::package;
 pub use seen::{Beat, LogsSeen, ReportSeen, Seen, WHY_MAX};
 pub use state::{GatewayAnswer, GatewayRequest, State};
+pub use witness::Witness;
 
 use super::api::http::Served;
 use super::node::{AppHooks, Register};
 use crate::clock::Clock;
 
 /// The gateway; cheap to clone, all clones are one.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Gateway {
     state: Arc<Mutex<State>>,
     clock: Clock,
+    witness: Arc<OnceLock<Arc<dyn Witness>>>,
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").field("state", &self.state).finish_non_exhaustive()
+    }
 }
 
 impl Gateway {
     /// A gateway of a world, without apps.
     #[must_use]
     pub fn new(world: &str, token: &str, clock: Clock) -> Self {
-        Self { state: Arc::new(Mutex::new(State::new(world, token))), clock }
+        Self { state: Arc::new(Mutex::new(State::new(world, token))), clock, witness: Arc::default() }
+    }
+
+    /// Tells this one of every request from now on; the first that is set stays.
+    pub fn set_witness(&self, witness: Arc<dyn Witness>) {
+        let _ = self.witness.set(witness);
     }
 
     /// The state itself, for what has no method here. Must not be held over an await.
@@ -116,7 +130,15 @@ impl Gateway {
             authorization: authorization.unwrap_or_default().to_owned(),
             body: request.body().clone(),
         };
-        let answer = self.lock().handle(&asked, self.clock.now_us());
+        let (answer, taken) = {
+            let mut state = self.lock();
+            let beats = state.seen.beats.len();
+            let answer = state.handle(&asked, self.clock.now_us());
+            (answer, state.seen.beats.len() > beats)
+        };
+        if let Some(witness) = self.witness.get() {
+            witness.asked(&asked, &answer, taken);
+        }
         if !answer.after.is_zero() {
             tokio::time::sleep(answer.after).await;
         }

@@ -5,6 +5,7 @@ use wharfinger::events::block::Block;
 use wharfinger::events::codec::decode;
 use wharfinger::events::frame::{Frame, FrameBody};
 use wharfinger::events::marks::Marks;
+use wharfinger::events::packed::unpack;
 use wharfinger::events::record::Kind;
 
 /// Reads the bytes; panics only where the decoder breaks a promise.
@@ -47,7 +48,7 @@ fn frame(bytes: &[u8]) {
     }
 }
 
-/// A block whose own checksum is right, and then those of its frames.
+/// A block whose own checksum is right, packed or not, and then those of its frames.
 fn block(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
     if bytes.len() < 8 {
@@ -58,9 +59,12 @@ fn block(bytes: &[u8]) {
     sum.update(&bytes[..4]);
     sum.update(&bytes[8..head]);
     bytes[4..8].copy_from_slice(&sum.finalize().to_le_bytes());
-    let Ok(read) = Block::read(&bytes) else { return };
+    let mut room = Vec::new();
+    let bytes = unpack(&bytes, &mut room);
+    let Ok(read) = Block::read(bytes) else { return };
     assert_eq!(read.records().count() as u64, read.count(), "each place of the directory is a record or named damage");
     let _ = read.last();
+    let head = usize::from(u16::from_le_bytes([bytes[2], bytes[3]]));
     let mut at = head;
     for length in bytes[80..head].chunks_exact(2).map(|pair| usize::from(u16::from_le_bytes([pair[0], pair[1]]))) {
         frame(&sealed(&bytes[at..at + length]));

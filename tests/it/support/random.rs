@@ -28,6 +28,13 @@ impl Random {
     }
 }
 
+/// So many letters. The first half is by chance, so that a store cannot pack it; the rest it can.
+pub(crate) fn letters(random: &mut Random, length: usize) -> String {
+    let mut text: String = (0..length / 32).map(|_| format!("{:016x}", random.next())).collect();
+    text.push_str(&"x".repeat(length - text.len()));
+    text
+}
+
 /// The seed that the variable names, or a new one; say it, so that a failure can be looked for again.
 pub(crate) fn seed(variable: &str) -> u64 {
     number(variable).unwrap_or_else(|| u64::from_le_bytes(Entropy::os().bytes()) >> 16)

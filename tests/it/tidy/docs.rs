@@ -7,6 +7,8 @@ use wharfinger::config::check::{Cluster, check};
 use wharfinger::config::load::Origins;
 use wharfinger::events::kinds::step::Outcome;
 use wharfinger::events::kinds::verdict::{EndCause, Stage};
+use wharfinger::http::access::routes::ROUTES;
+use wharfinger::postmortem::rules::RULES;
 use wharfinger::telemetry::Metrics;
 
 use super::files::is_test;
@@ -47,6 +49,24 @@ fn docs_rules_names_every_rule_of_the_plan_and_no_other() {
     assert!(in_code.len() > 20, "rules are found by how they look: {in_code:?}");
     let written: BTreeSet<String> = first_column(&document("docs/rules.md"));
     none("docs/rules.md and the code name the same rules", &differences(&written, &in_code));
+    let told = RULES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    none("wharf why has a sentence for every rule", &differences(&told, &in_code));
+}
+
+#[test]
+fn docs_operations_has_every_route_with_who_may_ask_it() {
+    let document = document("docs/operations.md");
+    let written: BTreeSet<String> = document
+        .lines()
+        .filter(|line| line.starts_with("| `GET ") || line.starts_with("| `P") || line.starts_with("| `D"))
+        .map(|line| {
+            let mut cells = line.split('|').map(str::trim).skip(1);
+            let (route, who) = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
+            format!("{} for {}", route.trim_matches('`'), who.split(';').next().unwrap_or_default())
+        })
+        .collect();
+    let there = ROUTES.iter().map(|route| format!("{} {} for {}", route.method, route.path, route.need.words())).collect();
+    none("docs/operations.md and the code let in the same", &differences(&written, &there));
 }
 
 /// One of everything: a family of metrics is there when it has a member.

@@ -11,7 +11,8 @@ use super::{none, read, root};
 const CRATES: &[(&str, &[&str])] = &[
     ("sled", &["src/events/sled_log.rs"]),
     ("bincode", &["src/events/codec.rs"]),
-    ("kube", &["src/kube/", "src/sim/", "src/run"]),
+    ("lz4_flex", &["src/events/packed.rs"]),
+    ("kube", &["src/kube/", "src/sim/", "src/run", "src/trial/line.rs"]),
     ("k8s_openapi", &["src/kube/", "src/sim/", "src/run"]),
     ("ractor", &["src/actors/", "src/run"]),
     ("reqwest", &["src/gateway/client.rs", "src/cli/", "src/sim/", "src/run"]),
@@ -23,7 +24,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tracing_subscriber", &["src/telemetry.rs"]),
     ("getrandom", &["src/clock.rs"]),
     ("ring", &["src/proof/key.rs"]),
-    ("jiff", &["src/cli/", "src/kube/", "src/app/", "src/sim/", "src/run/"]),
+    ("jiff", &["src/cli/", "src/events/words.rs", "src/kube/", "src/app/", "src/sim/", "src/run/"]),
     ("rustix", &["src/cli/probe.rs"]),
 ];
 

@@ -40,9 +40,14 @@ const LAYERS: &[(&str, u8)] = &[
     ("src/sim/", 2),
     // It writes, and counts what the vocabulary names.
     ("src/telemetry.rs", 2),
+    ("src/postmortem/", 2),
+    ("src/postmortem/about.rs", 1),
+    ("src/postmortem/rules.rs", 1),
     ("src/actors/", 3),
     ("src/http/", 4),
     ("src/run", 5),
+    // It runs the whole daemon, as a command does.
+    ("src/trial/", 5),
     // A command runs the daemon, or a part of it; nothing else knows that there is a command line.
     ("src/cli/", 6),
     ("src/main.rs", 6),

@@ -46,7 +46,7 @@ pub(super) struct Figures {
     pub(super) disk_ratio: f64,
     /// Values that the store put into files of their own.
     pub(super) blob_files: u64,
-    /// The most that was resident while replaying, 10^6 bytes.
+    /// The most that was resident in a process that opened and replayed it and did nothing else, 10^6 bytes.
     pub(super) rss_mb: Option<f64>,
     pub(super) cores: usize,
     pub(super) file_system: String,

@@ -3,15 +3,18 @@
 //! The same records go to both, the log through the daemon's own committer. They are made up (`life.rs`) outside what is timed.
 
 mod append;
+mod child;
 mod figures;
 mod life;
 mod plain_file;
 mod reading;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use append::{Bench, Rounds};
+pub(super) use child::{Args as ReplayArgs, REPLAY, run as replay};
 use figures::Figures;
 use reading::Reading;
 
@@ -45,14 +48,17 @@ struct Amount {
     subjects: usize,
     /// Records of the log that is read.
     records: usize,
+    /// What replays them alone, to see what that keeps resident.
+    program: Option<PathBuf>,
 }
 
 impl Amount {
     fn of(size: Size) -> Self {
-        match size {
-            Size::Small => Self { rounds: Rounds { count: 5, span: Duration::from_millis(400) }, subjects: 1_000, records: 200_000 },
-            Size::Full => Self { rounds: Rounds { count: 15, span: Duration::from_secs(1) }, subjects: 1_000, records: 1_000_000 },
-        }
+        let (count, span, records) = match size {
+            Size::Small => (5, Duration::from_millis(400), 200_000),
+            Size::Full => (15, Duration::from_secs(1), 1_000_000),
+        };
+        Self { rounds: Rounds { count, span }, subjects: 1_000, records, program: std::env::current_exe().ok() }
     }
 }
 
@@ -80,14 +86,15 @@ async fn measure(amount: &Amount, place: &Place) -> Result<Figures, CliError> {
         opened.map(|(log, _)| log).map_err(|error| failed(ServeError::Open(error)))
     };
 
-    // First, because what a process has held before counts as resident.
     let mut bench = Bench::new(&place.dir, open("read")?, &clock, amount.subjects)?;
     for _ in 0..amount.records.div_ceil(FILL) {
         bench.append(FILL).await?;
     }
     bench.close().await?;
-    let reading = Reading::measure(&place.dir.join("read"), &clock, &options)?;
-    std::fs::remove_dir_all(place.dir.join("read"))?;
+    let read = place.dir.join("read");
+    let resident = amount.program.as_ref().map(|program| child::resident_bytes(program, &read)).transpose()?.flatten();
+    let reading = Reading::measure(&read, &clock, &options)?;
+    std::fs::remove_dir_all(read)?;
 
     let mut bench = Bench::new(&place.dir, open("appended")?, &clock, amount.subjects)?;
     let mut append = Vec::new();
@@ -107,7 +114,7 @@ async fn measure(amount: &Amount, place: &Place) -> Result<Figures, CliError> {
         verify_records_per_s: reading.verify_records_per_s,
         disk_ratio: reading.stored_bytes as f64 / reading.bytes.max(1) as f64,
         blob_files: reading.blobs,
-        rss_mb: reading.rss_mb,
+        rss_mb: resident.map(|bytes| bytes as f64 / 1e6),
         cores: std::thread::available_parallelism().map_or(0, std::num::NonZero::get),
         file_system: place.file_system.clone(),
         synced: true,
@@ -160,7 +167,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_tiny_amount_comes_to_its_end() {
         let place = Place::new(None).expect("a temporary folder");
-        let amount = Amount { rounds: Rounds { count: 1, span: Duration::from_millis(20) }, subjects: 20, records: 3_000 };
+        let amount = Amount { rounds: Rounds { count: 1, span: Duration::from_millis(20) }, subjects: 20, records: 3_000, program: None };
         let figures = measure(&amount, &place).await.expect("figures");
         let text = figures.text();
         let whats: Vec<_> = figures.append.iter().map(|append| (append.commit, append.subjects)).collect();

@@ -11,6 +11,7 @@ use crate::events::erase::{Erasure, NotErased};
 use crate::events::frame::{self, HEADER_FIXED};
 use crate::events::log::{AppendError, EventLog, LogReader};
 use crate::events::record::{Header, Reaction, Record};
+use crate::events::retention::{NotRemoved, Removed};
 use crate::ids::Seq;
 
 /// The file.
@@ -113,6 +114,10 @@ impl EventLog for PlainLog {
 
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
         Err(NotErased::NoSuchRecord(erasure.seq))
+    }
+
+    fn remove(&mut self, _upto: Seq) -> Result<Option<Removed>, NotRemoved> {
+        Ok(None)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::figures::Replay;
 use super::plain_file;
-use crate::cli::bench::process::PeakMemory;
 use crate::cli::error::CliError;
 use crate::cli::run::failed;
 use crate::clock::{self, Clock, Entropy};
@@ -38,7 +37,6 @@ pub(super) struct Reading {
     pub(super) bytes: u64,
     pub(super) stored_bytes: u64,
     pub(super) blobs: u64,
-    pub(super) rss_mb: Option<f64>,
 }
 
 impl Reading {
@@ -49,7 +47,6 @@ impl Reading {
         let open_ms = begun.elapsed().as_secs_f64() * 1_000.0;
         let reader = log.reader();
 
-        let peak = PeakMemory::begin();
         let (mut records, mut records_per_s, mut verify_records_per_s) = (0, 0.0_f64, 0.0_f64);
         for _ in 0..PASSES {
             let begun = clock::now();
@@ -58,7 +55,6 @@ impl Reading {
             records = recovered.records;
             records_per_s = records_per_s.max(per_s(records, begun));
         }
-        let rss_mb = peak.and_then(|peak| peak.bytes()).map(|bytes| bytes as f64 / 1e6);
         for _ in 0..PASSES {
             let begun = clock::now();
             let report = check(&*reader).map_err(|error| CliError::refused(error.to_string(), "look at the disk"))?;
@@ -85,7 +81,6 @@ impl Reading {
             bytes: sample.all_bytes,
             stored_bytes: stored.bytes,
             blobs: stored.blobs,
-            rss_mb,
         })
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::events::record::Event;
+use super::record::{Event, Header, Kind};
 use crate::ids::{hex, shown};
 
 /// The longest piece of free text in a line, characters.
@@ -36,8 +36,8 @@ pub fn payload(event: &Event) -> Value {
         SecretSeen SecretGone WantSeen WantConfirmed WantMissing WantRefused VerdictReached PodEnded AlarmRaised AlarmCleared
         StepIssued StepSettled StepRevoked StepWithheld ApiCalled StepExplained TailAsked TailKept TailUnavailable TailText
         MessageText Frozen Thawed RetryAsked StopAsked Quarantined EnvironmentFetched SourceKept SettingsTold OperatorSaid
-        RecordErased SessionSettingsInForce SessionAsked SessionDeleteAsked SessionTouched SessionCallRefused ClaimSeen ClaimGone
-        ServiceSeen ServiceGone SessionStepIssued SessionFailed SessionRemoved
+        RecordErased SubjectCarried CallRefused SessionSettingsInForce SessionAsked SessionDeleteAsked SessionTouched SessionCallRefused
+        ClaimSeen ClaimGone ServiceSeen ServiceGone SessionStepIssued SessionFailed SessionRemoved
     );
     readable("", value)
 }
@@ -49,15 +49,24 @@ pub fn line(event: &Event) -> String {
     payload.as_object().map_or_else(|| value_in_words(&payload), fields_in_words)
 }
 
+/// The kind of a record, by its number when a newer version wrote it.
+#[must_use]
+pub fn kind_name(header: &Header) -> String {
+    Kind::from_number(header.kind).map_or_else(|| format!("kind-{}", header.kind), |kind| kind.name().to_owned())
+}
+
 /// A moment of log time in UTC with microseconds.
 #[must_use]
 pub fn moment(us: i64) -> String {
     jiff::Timestamp::from_microsecond(us).map_or_else(|_| format!("{us} us"), |time| format!("{time:.6}"))
 }
 
-fn readable(key: &str, value: Value) -> Value {
+/// A document as people read it: bytes as hex, a package's digest by its first 12 digits. `key` is the name it stands under.
+#[must_use]
+pub fn readable(key: &str, value: Value) -> Value {
     match value {
         Value::Array(items) => match bytes_of(&items) {
+            _ if key == "bytes" => Value::from(items.iter().map(|item| format!("{:02x}", item.as_u64().unwrap_or(0))).collect::<String>()),
             Some(bytes) if key == "sha256" => Value::from(hex(&bytes[..6])),
             Some(bytes) => Value::from(hex(&bytes)),
             None => items.into_iter().map(|item| readable(key, item)).collect(),
@@ -89,6 +98,8 @@ fn fields_in_words(fields: &Map<String, Value>) -> String {
         let (key, words) = match (key.strip_suffix("_us"), value.as_i64()) {
             (Some(short), Some(us)) if MOMENTS.contains(&key.as_str()) => (short, if us == 0 { String::new() } else { moment(us) }),
             (Some(short), Some(us)) => (short, duration(us)),
+            // A count of bytes is a number.
+            _ if key == "bytes" && value.is_string() => (key.as_str(), format!("{}B", value.as_str().map_or(0, str::len) / 2)),
             _ => (key.as_str(), value_in_words(value)),
         };
         if !words.is_empty() {

@@ -1,0 +1,131 @@
+//! An app's state at a moment, by its records alone, and what each of them changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::history::{Entry, History};
+use crate::app::carry::carried;
+use crate::app::react::committed_safely;
+use crate::app::rules::Rules;
+use crate::app::state::App;
+use crate::events::record::{Event, Record};
+use crate::events::words::readable;
+use crate::ids::Seq;
+
+/// The last record that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// All of them.
+    Head,
+    /// The record of that number, or the last before it.
+    Seq(Seq),
+    /// The last record of that time or before, log time in microseconds.
+    TimeUs(i64),
+}
+
+impl Until {
+    fn takes(self, entry: &Entry) -> bool {
+        match self {
+            Self::Head => true,
+            Self::Seq(last) => entry.header.seq <= last,
+            Self::TimeUs(last) => entry.header.time_us <= last,
+        }
+    }
+}
+
+/// One field that a record changed: its path, and its value before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Keys from the top, by dots.
+    pub path: String,
+    /// `None`: it was not there.
+    pub before: Option<String>,
+    /// `None`: it is not there any more.
+    pub after: Option<String>,
+}
+
+/// Why a state is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotReplayed {
+    /// A record that decides cannot be read.
+    #[error("record {0} decides and cannot be read here")]
+    Unreadable(Seq),
+    /// It was decided under rules of a newer version.
+    #[error("record {0} was decided under rules {1}, which a newer version knows")]
+    NewerRules(Seq, u16),
+    /// The fold broke an invariant there.
+    #[error("record {0} cannot be folded: the app is quarantined from there on")]
+    Broken(Seq),
+}
+
+/// Folds an app's records up to `until`; `each` sees the state after each of them.
+///
+/// # Errors
+/// At the first record that cannot be folded; `each` has seen what was before it.
+pub fn replay<'a>(history: &'a History, until: Until, mut each: impl FnMut(&'a Entry, &App)) -> Result<App, NotReplayed> {
+    let mut state = App::default();
+    for entry in history.entries.iter().take_while(|entry| until.takes(entry)) {
+        let seq = entry.header.seq;
+        match &entry.event {
+            Some(event) => {
+                let rules = Rules::of(entry.header.rules).ok_or(NotReplayed::NewerRules(seq, entry.header.rules))?;
+                fold(&mut state, rules, entry, event)?;
+            }
+            None if entry.header.kind & crate::events::record::DECIDES != 0 => return Err(NotReplayed::Unreadable(seq)),
+            None => {}
+        }
+        each(entry, &state);
+    }
+    Ok(state)
+}
+
+fn fold(state: &mut App, rules: Rules, entry: &Entry, event: &Event) -> Result<(), NotReplayed> {
+    let record = Record { header: entry.header.clone(), event: event.clone() };
+    committed_safely(state, rules, std::slice::from_ref(&record)).then_some(()).ok_or(NotReplayed::Broken(entry.header.seq))
+}
+
+/// A state whole, as JSON: what the fold holds, field by field.
+#[must_use]
+pub fn document(state: &App) -> Value {
+    let mut state = carried(state);
+    // What is known of a container's lines has no name of its own: it is shown by the container's and the pod's.
+    let tails: Vec<_> = state.hosts.iter_mut().map(|(host, known)| (host.clone(), std::mem::take(&mut known.tails))).collect();
+    let mut document = serde_json::to_value(&state).expect("every other key is a name or a number");
+    for (host, tails) in tails {
+        let named = tails.into_iter().map(|(of, tail)| {
+            let last = if of.ended { "last" } else { "running" };
+            (format!("{} of {} ({last})", of.container, of.uid.as_str()), serde_json::to_value(tail).unwrap_or(Value::Null))
+        });
+        document["hosts"][host.as_str()]["tails"] = named.collect();
+    }
+    readable("", document)
+}
+
+/// What differs between two documents, field by field, in the order of the paths.
+#[must_use]
+pub fn changes(before: &Value, after: &Value) -> Vec<Change> {
+    let (before, after) = (flat(before), flat(after));
+    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    paths
+        .into_iter()
+        .filter(|path| before.get(*path) != after.get(*path))
+        .map(|path| Change { path: path.clone(), before: before.get(path).cloned(), after: after.get(path).cloned() })
+        .collect()
+}
+
+/// Every value that is no object, by its path. A list is one value.
+fn flat(document: &Value) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    let mut open = vec![(String::new(), document)];
+    while let Some((path, value)) = open.pop() {
+        match value {
+            Value::Object(fields) => {
+                open.extend(fields.iter().map(|(key, value)| (if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, value)));
+            }
+            Value::Null => {}
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => drop(all.insert(path, value.to_string())),
+        }
+    }
+    all
+}

@@ -1,0 +1,4 @@
+//! Tests of what a log answers.
+
+mod chains;
+mod states;
