@@ -38,7 +38,10 @@ impl Planner<'_> {
             && let Some(cause) = self.hangs(pod)
         {
             self.end_hung(pod, cause);
-            return;
+            // What is wanted after that pod is still wanted, and may itself be over.
+            if self.wanted.is_none() {
+                return;
+            }
         }
         let objects = [SessionObject::Claim, SessionObject::Pod, SessionObject::Service].into_iter();
         let refused = objects.filter_map(|object| Some((object, session.refused(object)?))).find(|(_, (refusal, _))| is_for_good(*refusal));
@@ -49,7 +52,11 @@ impl Planner<'_> {
             let cause = session.claim.there().map_or(wanted.seq, |claim| claim.seq);
             self.fail(SessionFault::Refused(Refusal::Foreign), SessionStage::Claim, "session.other_tenant", cause);
         } else if self.wake.over(wanted.since_us, self.settings.provision_us) {
-            self.fail(SessionFault::TooLong, session.stage(), "session.too_long", session.moved.max(wanted.seq));
+            let stage = match session.stage() {
+                SessionStage::Scheduling | SessionStage::Pull | SessionStage::Starting if self.given_up.is_some() => SessionStage::Pod,
+                stage => stage,
+            };
+            self.fail(SessionFault::TooLong, stage, "session.too_long", session.moved.max(wanted.seq));
         }
     }
 

@@ -166,3 +166,12 @@ proptest! {
         prop_assert_eq!(&orders[0], &orders[1]);
     }
 }
+
+#[test]
+fn a_demand_that_is_over_while_the_pod_before_it_hangs_is_given_up_at_once() {
+    let lines =
+        ["create force=60s", "settle 0", "touch", "touch", "pod created", "settle 13", "create force=60s", "settle 7", "tick 1201s"];
+    let story = tell(&lines.map(str::to_owned), &mut |_, _, _| {});
+    verifies(&story);
+    assert_eq!(story.session.wanted, None);
+}
