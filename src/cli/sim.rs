@@ -79,7 +79,7 @@ fn faults(list: &[String]) -> Result<Chosen, CliError> {
             kinds.insert(kind);
         } else {
             let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-            return Err(CliError::input(format!("--faults: {word} is no kind of fault"), &format!("none, or of {}", known.join(", "))));
+            return Err(CliError::input(format!("--faults: {word} is no kind of fault"), format!("none, or of {}", known.join(", "))));
         }
     }
     // Numbers are of the whole schedule of the seed, whatever kinds it leaves out.

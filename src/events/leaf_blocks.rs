@@ -45,12 +45,12 @@ pub(super) fn leaf_blocks(reader: &dyn LogReader, from: Seq, visit: &mut LeafVis
     let mut walk = LeafWalk { from, next: from, last: (from <= Seq(1)).then_some(Seq::NONE), ended: false };
     loop {
         reader.removed_blocks(walk.next, &mut |key, bytes| walk.take(key, LeafBlock::of_removed(key, bytes), visit))?;
-        // What ages out meanwhile is found among what aged out, the next time.
-        let (begun, mut again) = (walk.next, false);
+        // What ages out meanwhile, before the walk or in the middle of it, is found among what aged out, the next time.
+        let mut again = false;
         if !walk.ended {
             reader.blocks(walk.next, &mut |key, bytes| {
                 let block = LeafBlock::of(key, bytes);
-                again = walk.next == begun && block.as_ref().is_ok_and(|block| !walk.is_next(block)) && holds_removed(reader, begun);
+                again = block.as_ref().is_ok_and(|block| !walk.is_next(block)) && holds_removed(reader, walk.next);
                 if again { ControlFlow::Break(()) } else { walk.take(key, block, visit) }
             })?;
         }

@@ -124,7 +124,7 @@ fn flat(document: &Value) -> BTreeMap<String, String> {
                 open.extend(fields.iter().map(|(key, value)| (if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, value)));
             }
             Value::Null => {}
-            value => drop(all.insert(path, value.to_string())),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => drop(all.insert(path, value.to_string())),
         }
     }
     all

@@ -47,4 +47,10 @@ impl Dice {
         let at = usize::try_from(self.below(of.len() as u64)).unwrap_or(0);
         &of[at]
     }
+
+    /// One of the words.
+    pub(super) fn word(&self, words: &[&'static str]) -> &'static str {
+        let &word = self.pick(words);
+        word
+    }
 }

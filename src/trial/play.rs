@@ -46,6 +46,8 @@ struct Play<'a> {
     characters: BTreeMap<(String, u64), Character>,
     /// Apps that are withdrawn, as they were.
     withdrawn: BTreeMap<String, App>,
+    /// The live hosts of apps that were withdrawn: a gateway does not forget them.
+    remembered: BTreeMap<String, String>,
 }
 
 enum Woken {
@@ -68,6 +70,7 @@ pub(super) async fn play(seed: u64, plan: &Plan, history: History, dir: &Path) -
         order: 0,
         characters: BTreeMap::new(),
         withdrawn: BTreeMap::new(),
+        remembered: BTreeMap::new(),
     };
     play.stage.note(Happening::Phase(Phase::Safety));
     for fault in &plan.faults {
@@ -152,6 +155,7 @@ impl Play<'_> {
             (Deed::Retry, Some(_)) => gateway.take_back_failure(name),
             (Deed::WantLogs, Some(_)) => gateway.want_logs(name),
             (Deed::Withdraw, Some(app)) => {
+                self.remembered.extend(app.live_host.clone().map(|live| (name.clone(), live)));
                 self.withdrawn.insert(name.clone(), app);
                 gateway.withdraw(name);
             }
@@ -179,6 +183,9 @@ impl Play<'_> {
         let plain = name.split_once('/').map_or(name, |(_, plain)| plain);
         self.stage.scripts.set(&format!("{plain}-r{release}-"), character.script());
         self.stage.gateway.deploy_release(name, release, None);
+        if let (Some(live), Some(app)) = (self.remembered.remove(name), self.stage.gateway.lock().apps.get_mut(name)) {
+            app.live_host.get_or_insert(live);
+        }
         self.stage.onlooker.note_truth();
     }
 

@@ -64,7 +64,7 @@ fn fault(dice: &Dice, kind: Kind, apps: usize, nodes: &[String]) -> Fault {
                 1 => (Verb::Create, Canned::webhook_down()),
                 _ => (Verb::Delete, Canned::webhook_down()),
             };
-            requests(dice, Match::on(verb, *dice.pick(&["pods", "pods", "secrets"])), Action::Answer(canned))
+            requests(dice, Match::on(verb, dice.word(&["pods", "pods", "secrets"])), Action::Answer(canned))
         }
         Kind::ApiRestart => Fault::Restart,
         Kind::StaleList => requests(dice, Match::on(Verb::List, watched(dice)), Action::DelayAfter(dice.seconds(2, 55))),
@@ -167,7 +167,7 @@ fn down(dice: &Dice) -> Duration {
 }
 
 fn watched(dice: &Dice) -> &'static str {
-    *dice.pick(&["pods", "pods", "secrets", "nodes"])
+    dice.word(&["pods", "pods", "secrets", "nodes"])
 }
 
 fn write(dice: &Dice) -> Match {
@@ -175,7 +175,7 @@ fn write(dice: &Dice) -> Match {
         0 | 1 => Match::on(Verb::Create, "pods"),
         2 => Match::on(Verb::Create, "secrets"),
         3 => Match::on(Verb::Update, "secrets"),
-        _ => Match::on(Verb::Delete, *dice.pick(&["pods", "secrets"])),
+        _ => Match::on(Verb::Delete, dice.word(&["pods", "secrets"])),
     }
 }
 
@@ -185,7 +185,7 @@ fn any_request(dice: &Dice) -> Match {
         1 => Match::on(Verb::List, watched(dice)),
         2 => Match::on(Verb::Watch, watched(dice)),
         3 => Match::logs(),
-        4 => Match::on(Verb::Get, *dice.pick(&["pods", "secrets", "networkpolicies"])),
+        4 => Match::on(Verb::Get, dice.word(&["pods", "secrets", "networkpolicies"])),
         _ => write(dice),
     }
 }

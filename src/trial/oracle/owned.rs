@@ -24,14 +24,12 @@ pub(super) fn judge(view: &View, entry: &Entry) -> Vec<Found> {
     if entry.namespace != view.promises.namespace {
         found.push((5, format!("{what} was sent for the namespace {:?}", entry.namespace)));
     }
-    if entry.changed() {
-        // What somebody else did to one of that name before this request is none of its changes: the last one is.
-        let mut changes = view.pending.iter().rev().filter(|stored| stored.resource == entry.resource && stored.name == entry.name);
-        let object = changes.next().and_then(|stored| stored.before.as_ref().or(stored.after.as_ref()));
-        if let Some(object) = object.filter(|object| !is_ours(object, &view.promises)) {
-            let labels = &object["metadata"]["labels"];
-            found.push((5, format!("{what} changed an object that is not ours: its labels are {labels}")));
-        }
+    // The last change of that name is the request's own: what came before it was somebody else's hand.
+    let change = view.pending.iter().rev().find(|stored| stored.resource == entry.resource && stored.name == entry.name);
+    let object = change.filter(|_| entry.changed()).and_then(|stored| stored.before.as_ref().or(stored.after.as_ref()));
+    if let Some(object) = object.filter(|object| !is_ours(object, &view.promises)) {
+        let labels = &object["metadata"]["labels"];
+        found.push((5, format!("{what} changed an object that is not ours: its labels are {labels}")));
     }
     found
 }

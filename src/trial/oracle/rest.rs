@@ -34,7 +34,7 @@ pub(super) fn judge(view: &View, rest: &Rest) -> Vec<Found> {
 fn hosts_of(view: &View, app: &str, truth: &AppTruth) -> Vec<String> {
     let wanted = (!truth.failed).then(|| truth.host.clone());
     let former = truth.live_host.clone().filter(|live| *live != truth.host);
-    // The sixth exit drops a former host; one that was stopped or dropped, because the app was withdrawn, does not come back.
+    // The sixth exit drops a former host; one that was stopped or dropped for another reason does not come back.
     let went = |live: &str| was_stopped(view, live) || was_dropped(view, app, live);
     let former = former.filter(|live| may_have_counted(view, live) <= view.promises.crash_limit && !went(live));
     wanted.into_iter().chain(former).collect()
@@ -46,16 +46,19 @@ fn was_stopped(view: &View, host: &str) -> bool {
     last.is_some_and(|pod| pod.gone_us.is_some() && pod.deleted_by.as_deref() == Some(DAEMON) && !pod.ended_unasked)
 }
 
-/// Whether the app was withdrawn when the host had no pod any more, or until its last one went: dropping a host is no step.
+/// Whether an answer that was in force when the host had no pod that ran let it be dropped, which is no step: its app was withdrawn,
+/// or the wanted host served.
 fn was_dropped(view: &View, app: &str, host: &str) -> bool {
     let last = view.pods_of(host).max_by_key(|pod| pod.created_us);
-    let Some((created_us, gone_us)) = last.and_then(|pod| Some((pod.created_us, pod.gone_us?))) else { return false };
-    let mut withdrawn = false;
-    view.answers.iter().filter(|answer| answer.time_us >= created_us).any(|answer| {
+    let Some((pod, gone_us)) = last.and_then(|pod| Some((pod, pod.gone_us?))) else { return false };
+    let ended_us = pod.shown_end.map_or(gone_us, |(_, at_us)| at_us.min(gone_us));
+    let until = view.answers.iter().skip(1).map(|answer| answer.time_us).chain([i64::MAX]);
+    view.answers.iter().zip(until).filter(|(_, until_us)| *until_us >= pod.created_us).any(|(answer, until_us)| {
         // What is removed on an answer goes a moment after it.
-        let before_this = withdrawn && gone_us <= answer.time_us.saturating_add(REACTS_US);
-        withdrawn = answer.withdrawn.iter().any(|name| name == app);
-        before_this || (withdrawn && gone_us <= answer.time_us)
+        let until_us = until_us.saturating_add(REACTS_US);
+        let withdrawn = answer.withdrawn.iter().any(|name| name == app);
+        let other_serves = answer.apps.get(app).is_some_and(|want| want.host != host && want.registered && !want.failed);
+        (withdrawn && gone_us <= until_us) || (other_serves && ended_us <= until_us)
     })
 }
 
