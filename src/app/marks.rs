@@ -69,3 +69,8 @@ pub(crate) const OF_PLAN: &[&str] = &[
     "stuck.unschedulable",
     "stuck.given_up",
 ];
+
+/// Those of them that hardly any trial reaches, because too much would have to come together: stories do (`tests/marks.rs`).
+#[cfg(test)]
+pub(crate) const OF_STORIES: &[&str] =
+    &["clean.doubt_waits", "force.node_is_there", "hindered.for_good", "hindered.name_held", "start.hindered", "start.losing_secret"];

@@ -18,6 +18,7 @@ use crate::events::sled_log::SledLog;
 use crate::events::stored::{Body, Item};
 use crate::events::words;
 use crate::ids::{Seq, Subject, shown};
+use crate::postmortem::reference::subjects_named;
 
 /// How a command's answer is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -120,17 +121,10 @@ impl Filter {
 /// # Errors
 /// Usage: none has that part, or several have.
 pub fn the_subject(part: &str, subjects: &[Subject]) -> Result<Subject, CliError> {
-    let named = |fits: &dyn Fn(&str) -> bool| subjects.iter().filter(|subject| fits(&subject.to_string())).cloned().collect::<Vec<_>>();
-    let mut found = named(&|name| name == part);
-    if found.is_empty() {
-        found = named(&|name| name.contains(part));
-    }
-    match <[Subject; 1]>::try_from(found) {
-        Ok([subject]) => Ok(subject),
-        Err(none) if none.is_empty() => {
-            Err(CliError::input(format!("no subject of this log has \"{}\" in its name", shown(part, 80)), "without it all are shown"))
-        }
-        Err(several) => {
+    match subjects_named(subjects, part).as_slice() {
+        [subject] => Ok((*subject).clone()),
+        [] => Err(CliError::input(format!("no subject of this log has \"{}\" in its name", shown(part, 80)), "without it all are shown")),
+        several => {
             let mut names: Vec<String> = several.iter().take(20).map(ToString::to_string).collect();
             if several.len() > names.len() {
                 names.push(format!("and {} more", several.len() - names.len()));

@@ -35,7 +35,7 @@ use crate::ids::Seq;
 const SEGMENT: usize = 2 << 20;
 
 /// sled's own default is 1 GiB. Whatever is read again soon is in the page cache too, packed.
-const CACHE: u64 = 16 << 20;
+const CACHE: u64 = 32 << 20;
 
 /// How often a walk asks again for what it leaves behind. sled's cache has 256 parts, and each puts something out only when it was
 /// asked 64 times: a walk that asks for each value once would keep 256 times what a few leaves take.

@@ -86,14 +86,17 @@ pub fn find(reader: &dyn LogReader, text: &str) -> Result<Found, NotFound> {
     Ok(Found { subject, seq })
 }
 
-/// The subject whose name that is, or of whose name alone it is a part.
+/// The subject whose name that is; without one, those of whose names it is a part.
+#[must_use]
+pub fn subjects_named<'a>(subjects: &'a [Subject], text: &str) -> Vec<&'a Subject> {
+    let named = |fits: &dyn Fn(&str) -> bool| subjects.iter().filter(|subject| fits(&subject.to_string())).collect::<Vec<_>>();
+    let found = named(&|name| name == text);
+    if found.is_empty() { named(&|name| name.contains(text)) } else { found }
+}
+
+/// The one subject that the text names; those that it may be, when there are several.
 fn of_subjects(subjects: &[Subject], text: &str) -> Result<Option<Subject>, Vec<String>> {
-    let names = |fits: &dyn Fn(&str) -> bool| subjects.iter().filter(|subject| fits(&subject.to_string())).collect::<Vec<_>>();
-    let mut found = names(&|name| name == text);
-    if found.is_empty() {
-        found = names(&|name| name.contains(text));
-    }
-    match found.as_slice() {
+    match subjects_named(subjects, text).as_slice() {
         [] => Ok(None),
         [subject] => Ok(Some((*subject).clone())),
         several => Err(several.iter().take(SEVERAL).map(ToString::to_string).collect()),

@@ -3,6 +3,7 @@
 mod carrying;
 mod causes;
 mod living;
+mod marks;
 mod model;
 mod properties;
 mod safety;

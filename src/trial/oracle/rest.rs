@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Found;
 use super::exits::may_have_counted;
 use super::pods::is_ours;
+use super::serving::REACTS_US;
 use super::view::View;
 use super::waits::waits_for_a_node;
 use crate::sim::api::DAEMON;
@@ -18,7 +19,7 @@ pub(super) fn judge(view: &View, rest: &Rest) -> Vec<Found> {
     let mut kept = BTreeSet::new();
     for (app, truth) in &rest.apps {
         let fate = rest.fates.get(app).copied();
-        let hosts = hosts_of(view, truth);
+        let hosts = hosts_of(view, app, truth);
         for host in &hosts {
             found.extend(stands(view, rest, app, truth, host));
         }
@@ -30,12 +31,12 @@ pub(super) fn judge(view: &View, rest: &Rest) -> Vec<Found> {
 }
 
 /// The hosts that an app is to have: the wanted one unless it failed, and while it is not live the one that is.
-fn hosts_of(view: &View, truth: &AppTruth) -> Vec<String> {
+fn hosts_of(view: &View, app: &str, truth: &AppTruth) -> Vec<String> {
     let wanted = (!truth.failed).then(|| truth.host.clone());
     let former = truth.live_host.clone().filter(|live| *live != truth.host);
-    // The sixth exit drops a former host; one that was stopped, because the app was withdrawn, does not come back.
-    let gone = |live: &str| was_stopped(view, live) || view.given_up.contains(&format!("{live}-env"));
-    let former = former.filter(|live| may_have_counted(view, live) <= view.promises.crash_limit && !gone(live));
+    // The sixth exit drops a former host; one that was stopped or dropped for another reason does not come back.
+    let went = |live: &str| was_stopped(view, live) || was_dropped(view, app, live);
+    let former = former.filter(|live| may_have_counted(view, live) <= view.promises.crash_limit && !went(live));
     wanted.into_iter().chain(former).collect()
 }
 
@@ -43,6 +44,22 @@ fn hosts_of(view: &View, truth: &AppTruth) -> Vec<String> {
 fn was_stopped(view: &View, host: &str) -> bool {
     let last = view.pods_of(host).max_by_key(|pod| pod.created_us);
     last.is_some_and(|pod| pod.gone_us.is_some() && pod.deleted_by.as_deref() == Some(DAEMON) && !pod.ended_unasked)
+}
+
+/// Whether an answer that was in force when the host had no pod that ran let it be dropped, which is no step: its app was withdrawn,
+/// or the wanted host served.
+fn was_dropped(view: &View, app: &str, host: &str) -> bool {
+    let last = view.pods_of(host).max_by_key(|pod| pod.created_us);
+    let Some((pod, gone_us)) = last.and_then(|pod| Some((pod, pod.gone_us?))) else { return false };
+    let ended_us = pod.shown_end.map_or(gone_us, |(_, at_us)| at_us.min(gone_us));
+    let until = view.answers.iter().skip(1).map(|answer| answer.time_us).chain([i64::MAX]);
+    view.answers.iter().zip(until).filter(|(_, until_us)| *until_us >= pod.created_us).any(|(answer, until_us)| {
+        // What is removed on an answer goes a moment after it.
+        let until_us = until_us.saturating_add(REACTS_US);
+        let withdrawn = answer.withdrawn.iter().any(|name| name == app);
+        let other_serves = answer.apps.get(app).is_some_and(|want| want.host != host && want.registered && !want.failed);
+        (withdrawn && gone_us <= until_us) || (other_serves && ended_us <= until_us)
+    })
 }
 
 /// A host that is to be there: one pod of ours, that is not going, that runs, with its Secret.

@@ -7,7 +7,7 @@ use super::view::{Answer, SECOND_US, View};
 use crate::sim::api::Entry;
 
 /// How long an answer may take to become a decision and a request: a delete that waits in a lane is asked back.
-const REACTS_US: i64 = 5 * SECOND_US;
+pub(super) const REACTS_US: i64 = 5 * SECOND_US;
 /// What clocks that show whole seconds may differ by.
 const SLACK_US: i64 = 2 * SECOND_US;
 

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Promises;
 use super::pods::Pod;
 use crate::sim::api::{DAEMON, Entry};
-use crate::trial::history::{AppTruth, Happening, Moment, Stored, WantTold};
+use crate::trial::history::{AppTruth, End, Happening, Moment, Stored, WantTold};
 
 /// Microseconds in a second.
 pub(super) const SECOND_US: i64 = 1_000_000;
+
+/// Within so long an answer is in the log.
+const RECORDED_US: i64 = 2 * SECOND_US;
 
 /// One life of the daemon.
 #[derive(Debug, Clone)]
@@ -23,6 +26,8 @@ pub(super) struct Life {
     pub(super) listed_us: Option<i64>,
     /// When its last list of the pods was answered.
     pub(super) last_list_us: Option<i64>,
+    /// From when on what it heard may be in no log: an append failed, or it ended otherwise than in order.
+    pub(super) forgets_us: Option<i64>,
 }
 
 /// A good answer of the gateway that the daemon got.
@@ -76,8 +81,6 @@ pub(super) struct View {
     pub(super) clock_stepped: bool,
     /// Secrets that somebody else removed last.
     pub(super) robbed: BTreeSet<String>,
-    /// Secrets that the daemon removed last: their hosts are given up.
-    pub(super) given_up: BTreeSet<String>,
 }
 
 /// Whether the daemon asked for a change of anything; whether it got it is another matter.
@@ -107,7 +110,6 @@ impl View {
             disturbed_us: 0,
             clock_stepped: false,
             robbed: BTreeSet::new(),
-            given_up: BTreeSet::new(),
         }
     }
 
@@ -123,11 +125,17 @@ impl View {
             Happening::Began { life, .. } => {
                 self.disturbed_us = moment.time_us;
                 let began_us = moment.time_us;
-                self.lives.push(Life { number: *life, began_us, ended_us: None, listed_us: None, last_list_us: None });
+                self.lives.push(Life { number: *life, began_us, ended_us: None, listed_us: None, last_list_us: None, forgets_us: None });
             }
-            Happening::Ended { .. } => {
+            Happening::Ended { how, .. } => {
                 if let Some(life) = self.lives.last_mut() {
                     life.ended_us = Some(moment.time_us);
+                    life.forgets_us = life.forgets_us.or(Some(moment.time_us).filter(|_| *how != End::Stopped));
+                }
+            }
+            Happening::Attempted { .. } => {
+                if let Some(life) = self.lives.last_mut() {
+                    life.forgets_us.get_or_insert(moment.time_us);
                 }
             }
             Happening::Stored(stored) => self.stored(stored),
@@ -153,7 +161,7 @@ impl View {
                     self.answered(apps);
                 }
             }
-            Happening::Durable { .. } | Happening::Attempted { .. } | Happening::Asked { .. } | Happening::AtRest(_) => {}
+            Happening::Durable { .. } | Happening::Asked { .. } | Happening::AtRest(_) => {}
         }
     }
 
@@ -175,7 +183,6 @@ impl View {
             self.robbed.insert(stored.name.clone());
         } else if stored.resource == "secrets" {
             self.robbed.remove(&stored.name);
-            self.given_up.remove(&stored.name);
         }
         self.pending.push(stored.clone());
     }
@@ -217,7 +224,6 @@ impl View {
         }
         if entry.user == DAEMON && entry.resource == "secrets" && entry.verb == "delete" && entry.changed() {
             self.robbed.remove(&entry.name);
-            self.given_up.insert(entry.name.clone());
         }
         if entry.resource != "pods" || !entry.changed() {
             return;
@@ -262,12 +268,21 @@ impl View {
         self.answers.push(Answer { time_us: self.now_us, life, apps: apps.clone(), live, withdrawn });
     }
 
-    /// The answers that can have been the daemon's last word at `at_us`: the last one that it had for longer than `slack_us`, and
-    /// all that came after it and not after that.
+    /// The answers that can have been the daemon's last word at `at_us`: the last one that it had for longer than `slack_us` and
+    /// that is surely in the log when another life asks, and all that came after it and not after that.
     pub(super) fn last_words(&self, at_us: i64, slack_us: i64) -> &[Answer] {
-        let since = self.answers.partition_point(|answer| answer.time_us <= at_us.saturating_sub(slack_us));
+        let mut since = self.answers.partition_point(|answer| answer.time_us <= at_us.saturating_sub(slack_us));
+        while self.answers[..since].last().is_some_and(|answer| self.may_be_forgotten(answer)) {
+            since -= 1;
+        }
         let until = self.answers.partition_point(|answer| answer.time_us <= at_us);
         &self.answers[since.saturating_sub(1).min(until)..until]
+    }
+
+    /// Whether the life that got this answer may have ended before it was in the log.
+    fn may_be_forgotten(&self, answer: &Answer) -> bool {
+        let forgets_us = self.lives.iter().find(|life| life.number == answer.life).and_then(|life| life.forgets_us);
+        forgets_us.is_some_and(|forgets_us| answer.time_us.saturating_add(RECORDED_US) > forgets_us)
     }
 
     /// The pod of that name that is there.

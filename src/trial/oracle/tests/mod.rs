@@ -206,6 +206,57 @@ fn a_report_that_is_void() {
 }
 
 #[test]
+fn what_a_life_may_have_forgotten_is_no_word_to_the_next() {
+    let mut story = Story::begun();
+    story.answer(R1, Say::default());
+    story.wait(30);
+    story.answer(R2, Say::default());
+    story.restart();
+    story.wait(5);
+    story.report(R1, "failed", "its package cannot be used");
+    none(story);
+    let mut story = Story::begun();
+    story.answer(R1, Say::default());
+    story.wait(30);
+    story.answer(R2, Say::default());
+    story.wait(30);
+    story.restart();
+    story.wait(5);
+    story.report(R1, "failed", "its package cannot be used");
+    one(story, "12: bot-r1-aaaaaaaa was reported failed, which is void");
+}
+
+/// A former host ends while the next one comes up, and is taken away for its revival.
+fn ended_former() -> Story {
+    let mut story = live();
+    story.answer(R2, STARTING);
+    story.secret(R2);
+    story.start(R2, "u2");
+    story.exits(R1, "u1");
+    story.delete(R1, "u1", 0);
+    story.store("pods", R1, None);
+    story.store("secrets", &format!("{R1}-env"), None);
+    story
+}
+
+#[test]
+fn a_former_host_that_a_withdrawal_drops_need_not_come_back() {
+    let mut story = ended_former();
+    story.wait(30);
+    story.answer(R2, STARTING);
+    story.rest(Fate::Left);
+    assert!(story.found().iter().any(|found| found.ends_with("the former live host of acme/bot, has no pod at rest")));
+    let mut story = ended_former();
+    for _ in 0..5 {
+        story.wait(5);
+        story.answer_empty();
+    }
+    story.answer(R2, STARTING);
+    story.rest(Fate::Left);
+    assert!(!story.found().iter().any(|found| found.contains("the former live host")));
+}
+
+#[test]
 fn what_is_left_over_or_lacking_at_rest() {
     let mut story = live();
     story.rest(Fate::Healthy);

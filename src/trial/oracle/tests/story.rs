@@ -236,6 +236,11 @@ impl Story {
         self.tell(Happening::Answered { status: 200, world: "demo".to_owned(), apps });
     }
 
+    /// The daemon gets an answer that names no app.
+    pub(super) fn answer_empty(&mut self) {
+        self.tell(Happening::Answered { status: 200, world: "demo".to_owned(), apps: Some(BTreeMap::new()) });
+    }
+
     pub(super) fn report(&mut self, host: &str, state: &str, why: &str) {
         let report = Report { app: APP.to_owned(), host: host.to_owned(), state: state.to_owned(), why: why.to_owned() };
         self.tell(Happening::Asked { what: GatewayAsk::Beat(vec![report]), taken: true, status: 200 });
