@@ -3,10 +3,10 @@
 
 use super::registry::Registry;
 use super::slot::Activity;
-use crate::app::carry::in_parts;
 use crate::app::state::App;
 use crate::events::record::Draft;
 use crate::ids::{AppId, Seq};
+use crate::subject::stored::in_parts;
 
 /// The most records that carry a state in one reaction: half of the batch that it fits.
 const CARRIED_PARTS: usize = 32;

@@ -1,22 +1,21 @@
 //! One subject's state by the log alone: what a subject whose actor failed starts again from. Folds, and sends nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use crate::app::carry::Waiting;
-use crate::app::react::committed_safely;
-use crate::app::rules::Rules;
-use crate::app::state::App;
 use crate::events::kinds::tail::TailOf;
 use crate::events::log::LogReader;
 use crate::events::record::{Event, Record};
 use crate::events::stored::Body;
 use crate::ids::{Seq, Subject};
+use crate::subject::react::committed_safely;
+use crate::subject::rules::Rules;
+use crate::subject::stored::{Stored, Waiting};
 
 /// What a subject's log gives.
 #[derive(Debug, Default)]
-pub(super) struct Replayed {
-    pub(super) state: App,
+pub(super) struct Replayed<M> {
+    pub(super) state: M,
     /// The records that ask for tails.
     pub(super) tails: BTreeMap<TailOf, Seq>,
     /// Its carried state, when its former records aged out and that has not come yet.
@@ -29,7 +28,7 @@ pub(super) struct Replayed {
 ///
 /// # Errors
 /// In words, when its records cannot be read.
-pub(super) fn replay(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed, String> {
+pub(super) fn replay<M: Stored>(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed<M>, String> {
     loop {
         let begins = reader.removed();
         let replayed = replay_once(reader, subject)?;
@@ -40,12 +39,10 @@ pub(super) fn replay(reader: &dyn LogReader, subject: &Subject) -> Result<Replay
     }
 }
 
-fn replay_once(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed, String> {
-    let mut replayed = Replayed::default();
-    if let Subject::App(app) = subject
-        && reader.cut_subjects().contains(subject)
-    {
-        replayed.waiting = Waiting::of(BTreeSet::from([app.clone()]));
+fn replay_once<M: Stored>(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed<M>, String> {
+    let mut replayed = Replayed::<M>::default();
+    if reader.cut_subjects().contains(subject) {
+        replayed.waiting = Waiting::of([subject.clone()]);
     }
     let mut failed = None;
     let read = reader.subject(subject, Seq(1), &mut |item| {
@@ -71,14 +68,12 @@ fn replay_once(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed, St
     failed.map_or(Ok(replayed), Err)
 }
 
-impl Replayed {
+impl<M: Stored> Replayed<M> {
     fn take(&mut self, record: Record, rules: Rules) {
         if let Event::TailAsked(asked) = &record.event {
             self.tails.insert(asked.of.clone(), record.header.seq);
         }
-        if let Subject::App(app) = &record.header.subject
-            && self.waiting.passes_over(app, &mut self.state, &record)
-        {
+        if self.waiting.passes_over(&mut self.state, &record) {
             return;
         }
         self.broken = !committed_safely(&mut self.state, rules, std::slice::from_ref(&record));

@@ -122,7 +122,7 @@ impl State {
     /// too many failures, or when its log cannot be folded, it is quarantined: visible, not acted on.
     async fn restart(&mut self, app: &AppId) {
         let subject = Subject::App(app.clone());
-        let Replayed { state, tails, broken, .. } = match replay(self.reader.as_ref(), &subject) {
+        let Replayed { state, tails, broken, .. } = match replay::<App>(self.reader.as_ref(), &subject) {
             Ok(replayed) => replayed,
             Err(why) => return self.end(Ended::PartFailed(format!("{app} cannot be replayed: {why}"))),
         };
@@ -158,7 +158,7 @@ impl State {
     /// Carries the state of a subject that has no actor, as its log has it.
     async fn carry(&self, app: &AppId) {
         let subject = Subject::App(app.clone());
-        let replayed = replay(self.reader.as_ref(), &subject).ok().filter(|replayed| !replayed.broken && replayed.state.quarantined);
+        let replayed = replay::<App>(self.reader.as_ref(), &subject).ok().filter(|replayed| !replayed.broken && replayed.state.quarantined);
         let drafts = replayed.map(|replayed| carried(app, &replayed.state)).unwrap_or_default();
         let parts = drafts.len();
         let reaction = Reaction {

@@ -85,7 +85,7 @@ impl Incarnation {
         let (recovered, keeper) = recover(reader.as_ref())?;
         outside.metrics.replay(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX));
         outside.clock.raise(recovered.last_us);
-        tracing::info!(records = recovered.records, apps = recovered.states.len(), "the log is replayed");
+        tracing::info!(records = recovered.records, apps = recovered.apps.states.len(), "the log is replayed");
         let (committer, thread) = if outside.inline {
             CommitterThread::start_inline(log, outside.metrics.clone())
         } else {
@@ -109,8 +109,8 @@ impl Incarnation {
             committer,
             reader: Arc::clone(&reader),
             log_failure: thread.failure(),
-            states: recovered.states,
-            broken: recovered.broken,
+            states: recovered.apps.states,
+            broken: recovered.apps.broken,
             started,
             settings_seq,
             cluster: outside.cluster.clone(),

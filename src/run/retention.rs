@@ -1,6 +1,7 @@
 //! What ages out of the log: how far, and in which order. First every subject that has records there is carried behind it, then the
 //! beginning is written to the archive, if there is one, and only then removed, a few blocks between two commits.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -17,8 +18,8 @@ use crate::clock::Clock;
 use crate::config::{Log, Settings};
 use crate::events::archive::Archive;
 use crate::events::block::Block;
-use crate::events::carried::{carried_daemons, carried_settings};
-use crate::events::codec::encode_daemon;
+use crate::events::carried::{CarriedSettings, carried_daemons, carried_settings};
+use crate::events::codec::encode_state;
 use crate::events::kinds::carried::{CarriedDaemon, DAEMON_VERSION, SubjectCarried};
 use crate::events::kinds::daemon::LogRestarted;
 use crate::events::log::{LogReader, ReadError};
@@ -306,20 +307,25 @@ fn whole_blocks(reader: &dyn LogReader, bound: Seq) -> Result<Option<Seq>, ReadE
 fn daemon_parts(reader: &dyn LogReader, daemon: &Subject, started: &Event, upto: Seq) -> Result<Vec<SubjectCarried>, ReadError> {
     let Event::IncarnationStarted(started) = started else { return Ok(Vec::new()) };
     let log = reader.id();
-    let mut settings = carried_settings(reader)?;
+    let CarriedSettings { apps: mut settings, sessions: mut session_settings } = carried_settings(reader)?;
     let mut began: Option<LogRestarted> = carried_daemons(reader)?.into_iter().rev().find_map(|(_, daemon)| daemon.began);
     reader.subject(daemon, Seq(1), &mut |item| {
         match item.map(|record| (record.header.seq, record.body)) {
             Ok((seq, Body::Known(Event::SettingsInForce(in_force)))) => drop(settings.insert(seq, in_force.plan)),
+            Ok((seq, Body::Known(Event::SessionSettingsInForce(in_force)))) => drop(session_settings.insert(seq, in_force.plan)),
             Ok((_, Body::Known(Event::LogRestarted(restarted)))) if restarted.log == log => began = Some(restarted),
             _ => {}
         }
         ControlFlow::Continue(())
     })?;
     // Those that were in force when what goes ended, and all that came since.
-    let first = settings.range(..=upto).next_back().map_or(Seq::NONE, |(seq, _)| *seq);
-    let settings = settings.split_off(&first).into_iter().collect();
-    let daemon = CarriedDaemon { began: began.filter(|began| began.log == log), started: started.clone(), settings };
-    let encoded = encode_daemon(&daemon).map_err(|error| ReadError(std::io::Error::other(error)))?;
+    let (settings, session_settings) = (in_force_at(settings, upto), in_force_at(session_settings, upto));
+    let daemon = CarriedDaemon { began: began.filter(|began| began.log == log), started: started.clone(), settings, session_settings };
+    let encoded = encode_state(&daemon).map_err(|error| ReadError(std::io::Error::other(error)))?;
     Ok(SubjectCarried::of(DAEMON_VERSION, &encoded))
+}
+
+fn in_force_at<S>(mut settings: BTreeMap<Seq, S>, upto: Seq) -> Vec<(Seq, S)> {
+    let first = settings.range(..=upto).next_back().map_or(Seq::NONE, |(seq, _)| *seq);
+    settings.split_off(&first).into_iter().collect()
 }
