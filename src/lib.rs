@@ -9,6 +9,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod events;
+pub mod feed;
 pub mod gateway;
 pub mod http;
 pub mod ids;

@@ -73,6 +73,8 @@ pub struct CommitterThread {
     ended: oneshot::Receiver<Box<dyn EventLog>>,
     /// The log's first failure, for readiness and for the supervisor.
     failed: tokio::sync::watch::Receiver<Option<String>>,
+    /// The last record that is durable.
+    heads: tokio::sync::watch::Receiver<Seq>,
     reader: Arc<dyn LogReader>,
 }
 
@@ -100,14 +102,21 @@ impl CommitterThread {
         let (done, ended) = oneshot::channel();
         let (failing, failed) = tokio::sync::watch::channel(None);
         let reader = log.reader();
-        let work = Work { log, queued, done, failing, metrics };
-        (Committer(queue), Self { ended, failed, reader }, work)
+        let (advancing, heads) = tokio::sync::watch::channel(reader.head());
+        let work = Work { log, queued, done, failing, advancing, metrics };
+        (Committer(queue), Self { ended, failed, heads, reader }, work)
     }
 
     /// A reader of what has been acknowledged.
     #[must_use]
     pub fn reader(&self) -> Arc<dyn LogReader> {
         Arc::clone(&self.reader)
+    }
+
+    /// Watches how far the log is durable; ends with the committer.
+    #[must_use]
+    pub fn heads(&self) -> tokio::sync::watch::Receiver<Seq> {
+        self.heads.clone()
     }
 
     /// Watches for the log's failure.
@@ -127,6 +136,7 @@ struct Work {
     queued: mpsc::Receiver<Order>,
     done: oneshot::Sender<Box<dyn EventLog>>,
     failing: tokio::sync::watch::Sender<Option<String>>,
+    advancing: tokio::sync::watch::Sender<Seq>,
     metrics: Metrics,
 }
 
@@ -199,6 +209,9 @@ impl Work {
                 Ok(appended) => {
                     let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
                     self.metrics.commit(took_us, events as u64);
+                    if let Some(last) = appended.iter().rev().find_map(|records| records.last()) {
+                        self.advancing.send_replace(last.header.seq);
+                    }
                     for (answer, records) in answers.into_iter().zip(appended) {
                         // Whoever asked may have been ended; the records stand all the same.
                         let _ = answer.send(Ok(records));

@@ -363,6 +363,18 @@ pub trait LogReader: Send + Sync {
         })
     }
 
+    /// Every record from `from` on with its leaf, in order: for whoever hands on what can be proved. What cannot be read has none.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn scan_proved(&self, from: Seq, visit: &mut dyn FnMut(Item, Option<Hash>) -> ControlFlow<()>) -> Result<(), ReadError> {
+        self.blocks(from, &mut |key, bytes| {
+            let frames = Block::read(bytes).into_iter().flat_map(|block| block.records());
+            let mut leaves = frames.filter(|(seq, _)| *seq >= from).map(|(_, frame)| frame.ok().map(|frame| frame.leaf()));
+            each_item(key, bytes, from, None, Payloads::All, &mut |item| visit(item, leaves.next().flatten()))
+        })
+    }
+
     /// One record; `None` when no record has that number.
     ///
     /// # Errors

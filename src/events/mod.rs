@@ -34,6 +34,6 @@ pub mod snapshot;
 mod store;
 pub mod stored;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod tree;
 pub mod words;

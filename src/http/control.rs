@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::access::gate::{Gate, gate};
+use super::events::Feed;
 use super::guard::{Guard, guard};
 use super::listener::{CONTROL, serve};
 use super::log::LogView;
@@ -54,6 +55,8 @@ pub struct Control {
     pub proofs: Arc<dyn ProofsView>,
     /// The log as it is stored.
     pub log: Arc<dyn LogView>,
+    /// The log as a feed.
+    pub feed: Feed,
     /// Who may ask what.
     pub gate: Gate,
     /// Where request ids come from.
@@ -90,6 +93,7 @@ pub(super) fn router(control: Control) -> Router {
         .route("/v1/apps/{org}/{name}", get(app))
         .merge(proofs::routes(Arc::clone(&control.proofs)))
         .merge(log)
+        .merge(super::events::routes(control.feed.clone()))
         .route_layer(axum::middleware::from_fn_with_state(control.gate.clone(), gate))
         .fallback(no_such_path)
         .with_state(control)

@@ -10,6 +10,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use serde::Deserialize;
+use tokio::sync::watch;
 
 use super::problem::Problem;
 use crate::clock::Clock;
@@ -28,6 +29,9 @@ const MINIMUM: HeaderName = HeaderName::from_static("wharf-minimum");
 pub trait LogView: Send + Sync + 'static {
     /// Its reader; `None` while none runs. Not kept for longer than an answer: its folder stays locked meanwhile.
     fn reader(&self) -> Option<Arc<dyn LogReader>>;
+
+    /// How far it is durable, as it grows; `None` while nobody writes to it.
+    fn heads(&self) -> Option<watch::Receiver<Seq>>;
 }
 
 /// The routes.
@@ -82,7 +86,7 @@ fn aged_out(kept: Seq) -> Response {
 }
 
 /// Reads on a thread that may wait for the disk.
-async fn read<T: Send + 'static>(
+pub(super) async fn read<T: Send + 'static>(
     log: &dyn LogView,
     read: impl FnOnce(&dyn LogReader) -> Result<T, ReadError> + Send + 'static,
 ) -> Result<T, Problem> {

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod control;
+pub mod events;
 pub mod guard;
 pub mod listener;
 pub mod log;

@@ -17,13 +17,15 @@ pub struct Problem {
     pub detail: String,
     /// Seconds after which the same may well succeed.
     pub retry_after_s: Option<u32>,
+    /// What else programs need to go on, by name (RFC 9457, section 3.2).
+    pub members: Vec<(&'static str, String)>,
 }
 
 impl Problem {
     /// A refusal that asking again does not change.
     #[must_use]
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), retry_after_s: None }
+        Self { status, code, detail: detail.into(), retry_after_s: None, members: Vec::new() }
     }
 
     /// There is no such thing (404).
@@ -41,13 +43,16 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = json!({
+        let mut body = json!({
             "type": "about:blank",
             "title": self.status.canonical_reason().unwrap_or("refused"),
             "status": self.status.as_u16(),
             "code": self.code,
             "detail": self.detail,
         });
+        for (name, value) in self.members {
+            body[name] = json!(value);
+        }
         let mut response = Response::new(Body::from(body.to_string()));
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -143,6 +143,12 @@ impl Incarnation {
         &self.reader
     }
 
+    /// Watches how far the log is durable.
+    #[must_use]
+    pub fn heads(&self) -> tokio::sync::watch::Receiver<Seq> {
+        self.committer.heads()
+    }
+
     /// Waits until it ends by itself.
     pub async fn ended(&mut self) -> Ended {
         self.daemon.ended().await

@@ -89,7 +89,7 @@ impl Lease {
                 tracing::warn!(why, "this daemon does not act; wharf run --take-over begins a log that may");
                 if stands_by {
                     let (Recovered { apps, .. }, _) = recover(log.as_ref())?;
-                    window.show_log(log);
+                    window.show_log(log, None);
                     window.show_standing_by(
                         Arc::new(apps.states.into_iter().map(|(app, state)| (app, Arc::new(state))).collect()),
                         why.clone(),

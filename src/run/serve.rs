@@ -24,6 +24,7 @@ use crate::events::sled_log::SledLog;
 use crate::http::access::asked::Callers;
 use crate::http::access::gate::Gate;
 use crate::http::control::{Control, serve_control};
+use crate::http::events::Feed;
 use crate::http::sources::serve_sources;
 use crate::ids::{Seq, Subject};
 use crate::kube::lease::Held;
@@ -99,6 +100,7 @@ pub async fn serve(
         apps: Arc::new(window.clone()),
         proofs: Arc::new(checkpoints.clone()),
         log: Arc::new(window.clone()),
+        feed: Feed::new(Arc::new(window.clone()), &outside.settings.world),
         gate: gate(&outside),
         entropy: outside.entropy.clone(),
     };
@@ -179,7 +181,7 @@ async fn incarnations(
             }
         };
         window.show(incarnation.registry().clone(), incarnation.health().clone());
-        window.show_log(incarnation.reader());
+        window.show_log(incarnation.reader(), Some(incarnation.heads()));
         checkpoints.show(Some(Arc::clone(incarnation.reader())));
         let reader = Arc::clone(incarnation.reader());
         let ended = tokio::select! {

@@ -1,11 +1,12 @@
 //! What the control listener shows of the incarnation that runs now, or that none does.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::actors::{Health, Registry, Vitals};
 use crate::app::show;
@@ -17,7 +18,7 @@ use crate::events::log::LogReader;
 use crate::http::control::AppsView;
 use crate::http::log::LogView;
 use crate::http::readiness::{GatewayState, Readiness, Role};
-use crate::ids::AppId;
+use crate::ids::{AppId, Seq};
 use crate::telemetry::Metrics;
 
 /// A view of whatever runs; cheap to clone, all clones are one.
@@ -31,8 +32,16 @@ struct Inner {
     plan: PlanSettings,
     watch_limit_ms: u64,
     shown: Mutex<Shown>,
+    log: Mutex<Option<OpenLog>>,
+}
+
+/// The log that is shown.
+#[derive(Clone)]
+struct OpenLog {
     /// Weak: what is shown keeps no folder locked.
-    log: Mutex<Option<Weak<dyn LogReader>>>,
+    reader: Weak<dyn LogReader>,
+    /// How far it is durable; `None` while nobody writes.
+    heads: Option<watch::Receiver<Seq>>,
 }
 
 /// What there is to show.
@@ -92,9 +101,13 @@ impl Window {
         self.0.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Shows this log as long as it is open.
-    pub fn show_log(&self, reader: &Arc<dyn LogReader>) {
-        *self.0.log.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(reader));
+    /// Shows this log as long as it is open, and as it grows.
+    pub fn show_log(&self, reader: &Arc<dyn LogReader>, heads: Option<watch::Receiver<Seq>>) {
+        *self.log() = Some(OpenLog { reader: Arc::downgrade(reader), heads });
+    }
+
+    fn log(&self) -> MutexGuard<'_, Option<OpenLog>> {
+        self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The incarnation that runs, or the last one while its log is opened again.
@@ -190,6 +203,10 @@ impl AppsView for Window {
 
 impl LogView for Window {
     fn reader(&self) -> Option<Arc<dyn LogReader>> {
-        self.0.log.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade)
+        self.log().as_ref().and_then(|log| log.reader.upgrade())
+    }
+
+    fn heads(&self) -> Option<watch::Receiver<Seq>> {
+        self.log().as_ref().and_then(|log| log.heads.clone())
     }
 }

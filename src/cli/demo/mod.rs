@@ -19,6 +19,7 @@ use crate::events::log::OpenOptions;
 use crate::events::sled_log::SledLog;
 use crate::http::access::gate::Gate;
 use crate::http::control::{Control, serve_control};
+use crate::http::events::Feed;
 use crate::http::sources::serve_sources;
 use crate::ids::{Subject, hex};
 use crate::run::serve::ServeError;
@@ -114,6 +115,7 @@ async fn demo(args: &Args) -> Result<ExitCode, CliError> {
         apps: Arc::new(window.clone()),
         proofs: Arc::new(checkpoints.clone()),
         log: Arc::new(window.clone()),
+        feed: Feed::new(Arc::new(window.clone()), &outside.settings.world),
         gate: Gate::local(),
         entropy: outside.entropy.clone(),
     };
@@ -187,7 +189,7 @@ impl Demo {
         let begun = Incarnation::begin(&self.outside, Box::new(log)).await;
         let incarnation = begun.map_err(|error| failed(ServeError::NotBegun(error)))?;
         self.window.show(incarnation.registry().clone(), incarnation.health().clone());
-        self.window.show_log(incarnation.reader());
+        self.window.show_log(incarnation.reader(), Some(incarnation.heads()));
         self.checkpoints.show(Some(incarnation.reader().clone()));
         self.narrator.follow(incarnation.reader().clone());
         self.incarnation = Some(incarnation);

@@ -16,6 +16,7 @@ use crate::events::record::{Draft, Event, Reaction};
 use crate::events::sled_log::SledLog;
 use crate::http::access::gate::Gate;
 use crate::http::control::{AppsView, Control, serve_control};
+use crate::http::events::Feed;
 use crate::http::log::LogView;
 use crate::http::proofs::{Asked, NotProved, ProofsView, Proved};
 use crate::http::readiness::{GatewayState, Readiness, Role};
@@ -77,6 +78,10 @@ impl LogView for Shown {
     fn reader(&self) -> Option<Arc<dyn LogReader>> {
         Some(Arc::clone(&self.0))
     }
+
+    fn heads(&self) -> Option<tokio::sync::watch::Receiver<Seq>> {
+        None
+    }
 }
 
 impl AppsView for Shown {
@@ -133,6 +138,7 @@ async fn a_running_daemon_is_kept_as_its_folder_would_be() {
         metrics: Metrics::default(),
         apps: shown.clone(),
         proofs: shown.clone(),
+        feed: Feed::new(shown.clone(), "world"),
         log: shown,
         gate: Gate::local(),
         entropy: Entropy::os(),

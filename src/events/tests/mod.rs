@@ -12,7 +12,7 @@ mod goldens;
 mod kept;
 mod leaves;
 mod retention;
-pub(super) mod samples;
+pub(crate) mod samples;
 mod session_samples;
 mod snapshots;
 mod world;

@@ -26,6 +26,7 @@ pub const ROUTES: &[Route] = &[
     get(METRICS, Need::Read),
     get("/v1/apps", Need::Read),
     get("/v1/apps/{org}/{name}", Need::Read),
+    get("/v1/events", Need::Read),
     get("/v1/log", Need::Read),
     get("/v1/log/records", Need::Read),
     get("/v1/log/key", Need::Read),

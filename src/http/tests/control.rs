@@ -13,9 +13,10 @@ use crate::clock::Entropy;
 use crate::events::log::LogReader;
 use crate::http::access::gate::Gate;
 use crate::http::control::{AppsView, Control, loopback_alone, serve_control};
+use crate::http::events::Feed;
 use crate::http::log::LogView;
 use crate::http::readiness::{GatewayState, Readiness, Role};
-use crate::ids::AppId;
+use crate::ids::{AppId, Seq};
 use crate::telemetry::Metrics;
 
 struct OneApp;
@@ -34,6 +35,10 @@ pub(super) struct NoLog;
 
 impl LogView for NoLog {
     fn reader(&self) -> Option<Arc<dyn LogReader>> {
+        None
+    }
+
+    fn heads(&self) -> Option<tokio::sync::watch::Receiver<Seq>> {
         None
     }
 }
@@ -62,12 +67,13 @@ pub(super) struct Served {
 }
 
 /// Shows one app, a daemon that is ready, and that log.
-pub(super) fn control(log: Arc<dyn LogView>) -> Control {
+pub(in crate::http) fn control(log: Arc<dyn LogView>) -> Control {
     Control {
         readiness: Arc::new(ready),
         metrics: Metrics::default(),
         apps: Arc::new(OneApp),
         proofs: Arc::new(super::proofs::Eight),
+        feed: Feed::new(Arc::clone(&log), "world"),
         log,
         gate: Gate::local(),
         entropy: Entropy::seeded(1),

@@ -1,7 +1,7 @@
 //! Tests of the listeners, over real connections on loopback.
 
 mod access;
-mod control;
+pub(in crate::http) mod control;
 mod log;
 mod proofs;
 mod sources;
@@ -12,14 +12,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// An answer as it came.
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: Vec<u8>,
+pub(in crate::http) struct Answer {
+    pub(in crate::http) status: u16,
+    pub(in crate::http) head: String,
+    pub(in crate::http) body: Vec<u8>,
 }
 
 impl Answer {
-    pub(super) fn code(&self) -> String {
+    pub(in crate::http) fn code(&self) -> String {
         assert!(self.head.contains("content-type: application/problem+json"), "{}", self.head);
         let problem: serde_json::Value = serde_json::from_slice(&self.body).expect("JSON");
         assert_eq!(problem["status"], self.status);
@@ -28,7 +28,7 @@ impl Answer {
 }
 
 /// Sends a request line and headers as they are, and reads to the end.
-pub(super) async fn raw(address: SocketAddr, request: &str) -> Answer {
+pub(in crate::http) async fn raw(address: SocketAddr, request: &str) -> Answer {
     let mut stream = TcpStream::connect(address).await.expect("a listener");
     stream.write_all(request.as_bytes()).await.expect("written");
     let mut all = Vec::new();
@@ -41,6 +41,6 @@ pub(super) async fn raw(address: SocketAddr, request: &str) -> Answer {
 }
 
 /// `GET path` with further headers, each ending in CRLF.
-pub(super) async fn get(address: SocketAddr, path: &str, headers: &str) -> Answer {
+pub(in crate::http) async fn get(address: SocketAddr, path: &str, headers: &str) -> Answer {
     raw(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n")).await
 }
