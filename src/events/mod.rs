@@ -37,5 +37,6 @@ mod store;
 pub mod stored;
 #[cfg(test)]
 mod tests;
+pub mod texts;
 pub mod tree;
 pub mod words;

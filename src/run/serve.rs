@@ -180,6 +180,7 @@ async fn incarnations(
         };
         window.show(incarnation.registry().clone(), incarnation.health().clone());
         window.show_log(incarnation.reader());
+        window.show_committer(incarnation.committer());
         checkpoints.show(Some(Arc::clone(incarnation.reader())));
         let reader = Arc::clone(incarnation.reader());
         let ended = tokio::select! {

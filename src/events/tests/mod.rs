@@ -14,4 +14,5 @@ mod leaves;
 mod retention;
 pub(super) mod samples;
 mod snapshots;
+mod texts;
 mod world;

@@ -2,6 +2,7 @@
 
 mod access;
 mod control;
+mod erase;
 mod log;
 mod proofs;
 mod sources;
