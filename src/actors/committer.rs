@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
+use crate::events::erase::{Erasure, NotErased};
 use crate::events::log::{AppendError, EventLog, LogReader};
 use crate::events::record::{Reaction, Record};
 use crate::events::retention::{NotRemoved, Removed};
@@ -34,9 +35,29 @@ type Answer = oneshot::Sender<Result<Vec<Record>, NotAppended>>;
 
 type RemovalAnswer = oneshot::Sender<Result<Option<Removed>, NotAppended>>;
 
+type ErasureAnswer = oneshot::Sender<Result<Record, NotErased>>;
+
 enum Order {
     Append(Reaction, Answer),
+    Alone(Alone),
+}
+
+/// What is carried out between two commits.
+enum Alone {
     Remove(Seq, RemovalAnswer),
+    Erase(Box<Erasure>, ErasureAnswer),
+}
+
+/// A committer that is not kept from ending.
+#[derive(Debug, Clone)]
+pub struct WeakCommitter(mpsc::WeakSender<Order>);
+
+impl WeakCommitter {
+    /// The committer, while it has not ended and is not ending.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Committer> {
+        self.0.upgrade().map(Committer)
+    }
 }
 
 /// Appends reactions; cheap to clone.
@@ -63,8 +84,25 @@ impl Committer {
     pub async fn remove(&self, upto: Seq) -> Result<Option<Removed>, NotAppended> {
         let gone = || NotAppended::LogFailed("the committer has ended".to_owned());
         let (answer, removed) = oneshot::channel();
-        self.0.send(Order::Remove(upto, answer)).await.map_err(|_| gone())?;
+        self.0.send(Order::Alone(Alone::Remove(upto, answer))).await.map_err(|_| gone())?;
         removed.await.map_err(|_| gone())?
+    }
+
+    /// Takes away what a record says, between two commits; see [`EventLog::erase`](crate::events::log::EventLog::erase).
+    ///
+    /// # Errors
+    /// See [`NotErased`].
+    pub async fn erase(&self, erasure: Erasure) -> Result<Record, NotErased> {
+        let gone = || NotErased::Append(AppendError::Stopped);
+        let (answer, erased) = oneshot::channel();
+        self.0.send(Order::Alone(Alone::Erase(Box::new(erasure), answer))).await.map_err(|_| gone())?;
+        erased.await.map_err(|_| gone())?
+    }
+
+    /// The same for somebody who does not keep it from ending.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakCommitter {
+        WeakCommitter(self.0.downgrade())
     }
 }
 
@@ -155,15 +193,15 @@ impl Work {
         let _ = self.done.send(self.log);
     }
 
-    /// Carries out an order and, if it is a reaction, all that is queued behind it, within the bound and up to a removal.
+    /// Carries out an order and, if it is a reaction, all that is queued behind it, within the bound and up to what goes alone.
     fn carry_out(&mut self, first: Order) {
         let (reaction, answer) = match first {
             Order::Append(reaction, answer) => (reaction, answer),
-            Order::Remove(upto, answer) => return self.remove(upto, answer),
+            Order::Alone(alone) => return self.carry_out_alone(alone),
         };
         let mut events = reaction.drafts.len();
         let (mut reactions, mut answers) = (vec![reaction], vec![answer]);
-        let mut removal = None;
+        let mut then = None;
         while events < EVENTS
             && let Ok(order) = self.queued.try_recv()
         {
@@ -173,15 +211,28 @@ impl Work {
                     reactions.push(reaction);
                     answers.push(answer);
                 }
-                Order::Remove(upto, answer) => {
-                    removal = Some((upto, answer));
+                Order::Alone(alone) => {
+                    then = Some(alone);
                     break;
                 }
             }
         }
         self.commit(reactions, answers, events);
-        if let Some((upto, answer)) = removal {
-            self.remove(upto, answer);
+        if let Some(alone) = then {
+            self.carry_out_alone(alone);
+        }
+    }
+
+    fn carry_out_alone(&mut self, alone: Alone) {
+        match alone {
+            Alone::Remove(upto, answer) => self.remove(upto, answer),
+            Alone::Erase(erasure, answer) => {
+                let erased = self.log.erase(&erasure);
+                if let Err(NotErased::Append(error @ (AppendError::Full(_) | AppendError::Io(_) | AppendError::Stopped))) = &erased {
+                    self.failed(error);
+                }
+                let _ = answer.send(erased);
+            }
         }
     }
 

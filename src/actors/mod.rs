@@ -28,7 +28,7 @@ mod work;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use committer::{Committer, CommitterThread};
+pub use committer::{Committer, CommitterThread, WeakCommitter};
 pub use daemon::{Daemon, Ended, Parts};
 pub use health::{Health, Vitals};
 pub use registry::Registry;

@@ -35,6 +35,9 @@ pub struct Args {
     server: Option<String>,
     #[command(flatten)]
     token: TokenArgs,
+    /// With what tenants wrote: messages and last lines of containers. Needs the role tails; a folder's backup always has them
+    #[arg(long, requires = "server")]
+    tails: bool,
     /// From the block of this record
     #[arg(long, value_name = "SEQ", default_value_t = 1)]
     from: u64,
@@ -118,9 +121,13 @@ async fn from_daemon(args: &Args, server: &str) -> Result<End, CliError> {
         ));
         (select.from, about.from) = (Seq(kept), kept);
     }
+    if !args.tails {
+        output::note("wharf: messages and last lines of containers are left out; --tails, with the role for them, keeps them");
+    }
     let mut new = NewBackup::begin(&args.file, about).map_err(|error| failed(args, error))?;
     loop {
         let mut query = vec![("from", select.from.to_string()), ("to", select.to.to_string())];
+        query.extend(args.tails.then(|| ("include", "tails".to_owned())));
         query.extend(select.subject.as_ref().map(|subject| ("subject", subject.to_string())));
         let answer = remote.get("/v1/log/records", &query, PAGE_MAX).await?;
         let mut entries = Entries::of_page(answer.body.as_slice());

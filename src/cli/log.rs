@@ -19,6 +19,7 @@ use crate::events::stored::{Body, Item};
 use crate::events::words;
 use crate::ids::{Seq, Subject, shown};
 use crate::postmortem::reference::subjects_named;
+use crate::run::rescue::{self, Probed};
 
 /// How a command's answer is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -148,19 +149,32 @@ pub fn folder(dir: &Path) -> PathBuf {
     if inner.is_dir() { inner } else { dir.to_path_buf() }
 }
 
-/// Opens a log for reading: of a data folder, of its `log`, or of a backup file.
+/// Opens a log for reading: of a data folder, of its `log`, or of a backup file. A folder's log that did not end in order is tried
+/// in a child first, as the daemon tries it: a damaged store can kill whoever opens it.
 ///
 /// # Errors
-/// When there is none, it is held by a running daemon, or the backup is damaged.
+/// When there is none, it is held by a running daemon, the backup is damaged, or the store killed the child.
 pub fn open(dir: &Path) -> Result<Arc<dyn LogReader>, CliError> {
+    open_tried(dir, rescue::probe_in_a_child)
+}
+
+pub(super) fn open_tried(dir: &Path, probe: rescue::Probe) -> Result<Arc<dyn LogReader>, CliError> {
     if dir.is_file() {
         return file::open(dir).map_err(|error| {
             CliError::input(format!("{}: {error}", shown(&dir.display().to_string(), 200)), "take another copy of it").because(error)
         });
     }
     let dir = folder(dir);
+    let at = shown(&dir.display().to_string(), 200);
+    let tried = rescue::try_first(&dir, probe).map_err(|error| {
+        let advice = "the store did not end in order, and is opened in a child of this program first";
+        CliError::refused(format!("{at} cannot be tried: {error}"), advice).because(error)
+    })?;
+    if let Probed::Lost(why) = tried {
+        let advice = "a backup has what it had; wharf run sets such a store aside and begins a new log";
+        return Err(CliError::refused(format!("{at}: the store cannot be opened: {why}"), advice));
+    }
     SledLog::open_for_reading(&dir).map_err(|error| {
-        let at = shown(&dir.display().to_string(), 200);
         let advice = match &error {
             OpenError::Held => "stop the daemon that runs on it, or read a backup: wharf backup FILE --server URL makes one",
             OpenError::Missing => "--dir names the data folder",

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reqwest::StatusCode;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{RequestBuilder, StatusCode};
+use serde_json::Value;
 
 use super::error::CliError;
 use crate::config::address::{Nearness, base_url, nearness};
@@ -94,12 +95,16 @@ impl Remote {
     /// When there is none.
     pub async fn get(&self, path: &str, query: &[(&str, String)], max: usize) -> Result<Answer, CliError> {
         let (status, answer) = self.ask(path, query, max).await?;
+        if status.is_success() { Ok(answer) } else { Err(self.no_good(path, status)) }
+    }
+
+    /// What an answer that is not a good one says.
+    pub fn no_good(&self, path: &str, status: StatusCode) -> CliError {
         let at = format!("{}{path}", self.server);
         match status.as_u16() {
-            _ if status.is_success() => Ok(answer),
-            401 => Err(CliError::refused(format!("{at} asks for a token"), "name its file: --token-file FILE")),
-            403 => Err(CliError::refused(format!("{at} refuses this token"), "docs/operations.md has the roles of each path")),
-            status => Err(CliError::refused(format!("{at} answers {status}"), ADVICE)),
+            401 => CliError::refused(format!("{at} asks for a token"), "name its file: --token-file FILE"),
+            403 => CliError::refused(format!("{at} refuses this token"), "docs/operations.md has the roles of each path"),
+            status => CliError::refused(format!("{at} answers {status}"), ADVICE),
         }
     }
 
@@ -108,10 +113,24 @@ impl Remote {
     /// # Errors
     /// When there is none.
     pub async fn ask(&self, path: &str, query: &[(&str, String)], max: usize) -> Result<(StatusCode, Answer), CliError> {
+        let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let request = self.client.get(format!("{}{path}?{}", self.server, query.join("&")));
+        self.answer(path, request, max).await
+    }
+
+    /// The answer to what is sent to a path as JSON, good or not, of at most `max` bytes.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn send(&self, path: &str, document: &Value, max: usize) -> Result<(StatusCode, Answer), CliError> {
+        let request = self.client.post(format!("{}{path}", self.server)).header(CONTENT_TYPE, "application/json");
+        self.answer(path, request.body(document.to_string()), max).await
+    }
+
+    async fn answer(&self, path: &str, request: RequestBuilder, max: usize) -> Result<(StatusCode, Answer), CliError> {
         let at = format!("{}{path}", self.server);
         let refused = |error: reqwest::Error| CliError::refused(format!("cannot ask {at}"), ADVICE).because(error);
-        let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let mut answer = self.client.get(format!("{at}?{}", query.join("&"))).send().await.map_err(refused)?;
+        let mut answer = request.send().await.map_err(refused)?;
         let headers = std::mem::take(answer.headers_mut());
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(refused)? {

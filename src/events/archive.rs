@@ -120,6 +120,16 @@ fn parse(path: PathBuf) -> Option<Segment> {
     parts.next().is_none().then_some(Segment { path, log, first: Seq(first), last: Seq(last) })
 }
 
+/// The segments in a folder that hold the record.
+///
+/// # Errors
+/// As [`segments`].
+pub fn holding(dir: &Path, seq: Seq) -> io::Result<Vec<Segment>> {
+    let mut found = segments(dir)?;
+    found.retain(|segment| (segment.first..=segment.last).contains(&seq));
+    Ok(found)
+}
+
 /// The segments in a folder, by their first records; none when there is no such folder.
 ///
 /// # Errors

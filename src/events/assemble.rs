@@ -8,8 +8,9 @@ use super::frame;
 use super::index::{Added, Index};
 use super::log::{AppendError, Refused};
 use super::record::{Header, Reaction};
+use super::seal::{Sealer, Sealing};
 use super::store::Batch;
-use super::tree::Tree;
+use super::tree::{EMPTY_ROOT, Tree, TreeHead};
 use crate::ids::{LogId, Seq, Subject};
 
 /// The most that the store takes as one atomic batch, bytes of frames; a reaction fits one whole. A commit of more becomes
@@ -34,7 +35,10 @@ pub(super) struct Position {
 
 /// A commit that is ready to be stored.
 pub(super) struct Commit {
+    /// As the store keeps them.
     pub(super) batches: Vec<Batch>,
+    /// Of its blocks as they are, bytes.
+    pub(super) block_bytes: usize,
     /// For each reaction where its records are.
     pub(super) headers: Vec<Vec<Header>>,
     /// Where the record after it goes.
@@ -52,19 +56,19 @@ pub(super) fn assemble(
     index: &Index,
     reactions: &[Reaction],
     salt: &mut dyn FnMut() -> [u8; 16],
+    sealer: &mut Sealer,
 ) -> Result<Commit, AppendError> {
+    let Position { log, last, next, floor_us, ref tree } = *position;
     let mut assembly = Assembly {
-        at: position.clone(),
+        at: At { log, last, next, floor_us },
         index,
         block: None,
-        batch: Vec::new(),
+        blocks: 0,
+        batches: Vec::new(),
         batch_bytes: 0,
-        commit: Commit {
-            batches: Vec::new(),
-            headers: Vec::with_capacity(reactions.len()),
-            after: position.clone(),
-            added: BTreeMap::new(),
-        },
+        sealing: sealer.begin(tree.clone()),
+        headers: Vec::with_capacity(reactions.len()),
+        added: BTreeMap::new(),
     };
     let mut payloads = Payloads::default();
     for (number, reaction) in reactions.iter().enumerate() {
@@ -74,8 +78,7 @@ pub(super) fn assemble(
         assembly.add(reaction, subject, (&payloads, bytes), salt).map_err(refused)?;
     }
     assembly.end_batch();
-    assembly.commit.after = assembly.at;
-    Ok(assembly.commit)
+    Ok(assembly.end())
 }
 
 /// The subject as it is stored, when it reads back as the same one.
@@ -120,13 +123,26 @@ impl Payloads {
     }
 }
 
+/// Where the next record goes; the tree follows when the blocks are sealed.
+struct At {
+    log: LogId,
+    last: Seq,
+    next: Seq,
+    floor_us: i64,
+}
+
 struct Assembly<'a> {
-    at: Position,
+    at: At,
     index: &'a Index,
     block: Option<BlockWriter>,
-    batch: Batch,
+    /// Blocks of the batch that is being filled.
+    blocks: usize,
+    /// The blocks of each batch before.
+    batches: Vec<usize>,
     batch_bytes: usize,
-    commit: Commit,
+    sealing: Sealing<'a>,
+    headers: Vec<Vec<Header>>,
+    added: BTreeMap<String, Added>,
 }
 
 impl Assembly<'_> {
@@ -143,7 +159,7 @@ impl Assembly<'_> {
         }
         self.batch_bytes += bytes;
         let first = self.at.next;
-        let mut added = self.commit.added.remove(&subject).unwrap_or_else(|| {
+        let mut added = self.added.remove(&subject).unwrap_or_else(|| {
             let (last, time_us) = self.index.last(&subject);
             Added { last, time_us, records: 0, blocks: Vec::new() }
         });
@@ -170,18 +186,17 @@ impl Assembly<'_> {
             }
             let following = u16::try_from(count - 1 - number).expect("a reaction has at most RECORDS_MAX records");
             let block = self.block_for(frame::length(subject.len(), payload.len()));
-            let leaf = block.push_written(|out| frame::write(&header, &subject, following, &salt(), payload, out));
+            block.push_written(|out| frame::write_unhashed(&header, &subject, following, &salt(), payload, out));
             let block = block.first();
             if added.blocks.last() != Some(&block) {
                 added.blocks.push(block);
             }
-            self.at.tree.push(leaf);
             self.at.last = header.seq;
             self.at.next = Seq(header.seq.0 + 1);
             headers.push(header);
         }
-        self.commit.added.insert(subject, added);
-        self.commit.headers.push(headers);
+        self.added.insert(subject, added);
+        self.headers.push(headers);
         Ok(())
     }
 
@@ -190,22 +205,34 @@ impl Assembly<'_> {
         if self.block.as_ref().is_none_or(|block| !block.has_room(frame)) {
             self.end_block();
         }
-        let at = &self.at;
-        self.block
-            .get_or_insert_with(|| BlockWriter::new(BlockHead { log: at.log, first: at.next, previous: at.last, before: at.tree.head() }))
+        let At { log, next: first, last: previous, .. } = self.at;
+        // What is before it is known when it is sealed.
+        let before = TreeHead { size: 0, root: EMPTY_ROOT };
+        self.block.get_or_insert_with(|| BlockWriter::new(BlockHead { log, first, previous, before }))
     }
 
     fn end_block(&mut self) {
         if let Some(block) = self.block.take() {
-            self.batch.push((block.first(), block.finish()));
+            self.sealing.add(block);
+            self.blocks += 1;
         }
     }
 
     fn end_batch(&mut self) {
         self.end_block();
-        if !self.batch.is_empty() {
-            self.commit.batches.push(std::mem::take(&mut self.batch));
+        if self.blocks > 0 {
+            self.batches.push(std::mem::take(&mut self.blocks));
         }
         self.batch_bytes = 0;
+    }
+
+    fn end(self) -> Commit {
+        let At { log, last, next, floor_us } = self.at;
+        let (tree, sealed) = self.sealing.end();
+        let block_bytes = sealed.iter().map(|block| block.length).sum();
+        let mut sealed = sealed.into_iter().map(|block| (block.key, block.value));
+        let batches = self.batches.iter().map(|blocks| sealed.by_ref().take(*blocks).collect()).collect();
+        let after = Position { log, last, next, floor_us, tree };
+        Commit { batches, block_bytes, headers: self.headers, after, added: self.added }
     }
 }

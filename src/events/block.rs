@@ -96,6 +96,22 @@ impl BlockWriter {
         written
     }
 
+    /// The frames that were added.
+    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+        let mut at = 0;
+        self.lengths.iter().map(move |length| {
+            at += usize::from(*length);
+            &self.frames[at - usize::from(*length)..at]
+        })
+    }
+
+    /// The block's bytes, behind a tree that was not known when it was begun.
+    #[must_use]
+    pub fn finish_behind(mut self, before: TreeHead) -> Vec<u8> {
+        self.head.before = before;
+        self.finish()
+    }
+
     /// The block's bytes.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {

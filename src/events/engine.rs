@@ -17,6 +17,7 @@ use super::marks::{CEILING_AHEAD, Ceiling, Mark, Marks};
 use super::record::{Draft, Event, Header, Reaction, Record};
 use super::recover::{Recovered, recover};
 use super::retention::{self, Base, NotRemoved, Removed};
+use super::seal::Sealer;
 use super::store::Store;
 use super::stored::{Payloads, Visit, each_item};
 use super::tree::{Tree, TreeHead};
@@ -29,6 +30,7 @@ pub(super) struct Engine<S: Store> {
     position: Position,
     marks: Marks,
     entropy: Entropy,
+    sealer: Sealer,
     /// An append failed: nothing is written any more, not even a mark.
     failed: bool,
 }
@@ -131,7 +133,7 @@ impl<S: Store> Engine<S> {
         let acknowledged = Acknowledged { log: position.log, head: position.last, tree: position.tree.head() };
         let state = State { acknowledged, visible: position.last, index, removed: recovered.removed };
         let shared = Arc::new(Shared { store, state: RwLock::new(state), mark });
-        Self { shared, position, marks: recovered.marks, entropy, failed: false }
+        Self { shared, position, marks: recovered.marks, entropy, sealer: Sealer::new(S::pack), failed: false }
     }
 
     /// The ceiling, then the first record of a new log id, then the mark: in this order, so that a crash between two of them
@@ -168,9 +170,7 @@ impl<S: Store> Engine<S> {
             self.raise_ceiling(last)?;
         }
         // A block that is rewritten is counted already.
-        let new = |(key, _): &&(Seq, Vec<u8>)| *key > self.position.last;
-        let blocks = commit.batches.iter().flatten().filter(new).count();
-        let bytes: usize = commit.batches.iter().flatten().filter(new).map(|(_, block)| block.len()).sum();
+        let blocks = commit.batches.iter().flatten().filter(|(key, _)| *key > self.position.last).count();
         for batch in commit.batches {
             self.shared.store.put(batch)?;
         }
@@ -182,7 +182,7 @@ impl<S: Store> Engine<S> {
             state.index.extend(subject, added);
         }
         state.index.blocks += blocks as u64;
-        state.index.bytes += bytes as u64;
+        state.index.bytes += commit.block_bytes as u64;
         state.visible = last;
         (state.acknowledged.head, state.acknowledged.tree) = (last, self.position.tree.head());
         Ok(commit.headers)
@@ -194,7 +194,7 @@ impl<S: Store> Engine<S> {
             return Err(AppendError::Stopped);
         }
         let entropy = self.entropy.clone();
-        let commit = assemble(&self.position, &self.shared.state().index, reactions, &mut || entropy.bytes())?;
+        let commit = assemble(&self.position, &self.shared.state().index, reactions, &mut || entropy.bytes(), &mut self.sealer)?;
         if commit.batches.is_empty() {
             return Ok(commit.headers);
         }
@@ -248,10 +248,10 @@ impl<S: Store> EventLog for Engine<S> {
         let drafts = vec![Draft::input(erased.clone())];
         let reaction = Reaction { subject, time_us, rules: 0, settings: Seq::NONE, drafts };
         let entropy = self.entropy.clone();
-        let mut commit = assemble(&self.position, &self.shared.state().index, &[reaction], &mut || entropy.bytes())?;
+        let mut commit = assemble(&self.position, &self.shared.state().index, &[reaction], &mut || entropy.bytes(), &mut self.sealer)?;
         // With the record of it, all or nothing.
         if let Some(batch) = commit.batches.last_mut() {
-            batch.push((key, block));
+            batch.push((key, S::pack(block)));
         }
         let headers = self.commit(commit).map_err(|error| {
             self.failed = true;

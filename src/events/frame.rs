@@ -96,14 +96,25 @@ pub enum FrameBody<'a> {
 /// kept the payload within [`PAYLOAD_MAX`] and the subject within [`SUBJECT_MAX`].
 pub fn write(header: &Header, subject: &str, following: u16, salt: &[u8; SALT], payload: &[u8], out: &mut Vec<u8>) -> Hash {
     let start = out.len();
+    write_unhashed(header, subject, following, salt, payload, out);
+    leaf_of_whole(&out[start..])
+}
+
+/// The same for a caller that hashes later.
+pub fn write_unhashed(header: &Header, subject: &str, following: u16, salt: &[u8; SALT], payload: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
     out.extend_from_slice(&[0, 0, 0, 0, FORM_WHOLE]);
-    let header_at = out.len();
     write_header(header, subject, following, payload.len(), out);
-    let leaf = tree::leaf(&out[header_at..], &tree::body_digest(salt, payload));
     out.extend_from_slice(salt);
     out.extend_from_slice(payload);
     seal(out, start);
-    leaf
+}
+
+/// The leaf of a frame that [`write_unhashed`] wrote.
+#[must_use]
+pub fn leaf_of_whole(frame: &[u8]) -> Hash {
+    let body = PREFIX + HEADER_FIXED + usize::from(u16_at(frame, PREFIX + 8));
+    tree::leaf(&frame[PREFIX..body], &tree::digest(&frame[body..]))
 }
 
 /// Appends the header alone, for a payload of that length.

@@ -1,5 +1,6 @@
 //! Facts and their storage: what a record is, how it is encoded, and the logs that keep it. Knows nothing of what a fact means.
 
+mod ahead;
 pub mod archive;
 mod assemble;
 pub mod backup;
@@ -29,11 +30,13 @@ mod recover;
 pub mod removed;
 mod renew;
 pub mod retention;
+mod seal;
 pub mod sled_log;
 pub mod snapshot;
 mod store;
 pub mod stored;
 #[cfg(test)]
 pub(crate) mod tests;
+pub mod texts;
 pub mod tree;
 pub mod words;

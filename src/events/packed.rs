@@ -34,13 +34,12 @@ pub fn pack(block: Vec<u8>) -> Vec<u8> {
     value
 }
 
-/// The block of a stored value: the value itself when it is not packed, or does not unpack, which whoever reads it as a block
-/// then finds; else what `room` now holds.
-#[must_use]
-pub fn unpack<'a>(value: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
-    match try_unpack(value, room) {
-        Some(length) => &room[..length],
-        None => value,
+/// Puts the block of a stored value in the place of what is in `out`: the value itself when it is not packed, or does not unpack,
+/// which whoever reads it as a block then finds.
+pub fn unpack(value: &[u8], out: &mut Vec<u8>) {
+    match try_unpack(value, out) {
+        Some(length) => out.truncate(length),
+        None => value.clone_into(out),
     }
 }
 
@@ -54,8 +53,8 @@ fn try_unpack(value: &[u8], room: &mut Vec<u8>) -> Option<usize> {
     if checksum(value) != u32::from_le_bytes([c0, c1, c2, c3]) {
         return None;
     }
-    room.resize(BLOCK_MAX, 0);
-    lz4_flex::block::decompress_into(packed, &mut room[..length]).ok().filter(|unpacked| *unpacked == length)
+    room.resize(length, 0);
+    lz4_flex::block::decompress_into(packed, room).ok().filter(|unpacked| *unpacked == length)
 }
 
 /// Over all of it, without the checksum's own four bytes.
@@ -88,11 +87,13 @@ mod tests {
             let block = block(records);
             let value = pack(block.clone());
             assert_eq!(value.len() < block.len(), block.len() >= PACKED_FROM, "{records}");
-            assert_eq!(unpack(&value, &mut room), block);
+            unpack(&value, &mut room);
+            assert_eq!(room, block);
         }
         let random: Vec<u8> = (0..4_000_u32).map(|at| at.wrapping_mul(2_654_435_761).to_be_bytes()[1] ^ (at >> 5) as u8).collect();
         let value = pack(random.clone());
-        assert_eq!(unpack(&value, &mut room), random, "what does not get shorter stays as it is");
+        unpack(&value, &mut room);
+        assert_eq!(room, random, "what does not get shorter stays as it is");
     }
 
     #[test]
@@ -103,9 +104,11 @@ mod tests {
             for bit in 0..8 {
                 let mut changed = value.clone();
                 changed[at] ^= 1 << bit;
-                assert!(Block::read(unpack(&changed, &mut room)).is_err(), "byte {at} bit {bit}");
+                unpack(&changed, &mut room);
+                assert!(Block::read(&room).is_err(), "byte {at} bit {bit}");
             }
-            assert!(Block::read(unpack(&value[..at], &mut room)).is_err(), "cut at {at}");
+            unpack(&value[..at], &mut room);
+            assert!(Block::read(&room).is_err(), "cut at {at}");
         }
     }
 
@@ -120,8 +123,8 @@ mod tests {
                 value[40..].fill(fill);
                 let sum = checksum(&value);
                 value[4..8].copy_from_slice(&sum.to_le_bytes());
-                let read = unpack(&value, &mut room);
-                assert_eq!(Block::read(read).err(), Some(BlockError::Packed), "{length} {fill}");
+                unpack(&value, &mut room);
+                assert_eq!(Block::read(&room).err(), Some(BlockError::Packed), "{length} {fill}");
                 assert!(room.len() <= BLOCK_MAX);
             }
         }

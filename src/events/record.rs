@@ -202,6 +202,12 @@ impl Kind {
         Self::ALL.get(at).copied().filter(|kind| kind.number() == number)
     }
 
+    /// Whether what it says is what a tenant wrote: not for every reader (docs/operations.md, "Who may ask").
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::TailText | Self::MessageText)
+    }
+
     /// The kind of a name as shown.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {

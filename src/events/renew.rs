@@ -18,6 +18,28 @@ const PARTIAL: &str = "store.partial";
 const RENEWED: &str = "store.renewed";
 const OLD: &str = "store.old";
 
+/// There from before something is taken out until the store is written anew without it.
+const ASKED: &str = "renew";
+
+/// Has the store written anew at the next opening for writing, or by [`renew`].
+pub(super) fn ask(dir: &Path) -> io::Result<()> {
+    File::create(dir.join(ASKED))?.sync_all()?;
+    sync_path(dir)
+}
+
+/// Nothing was taken out, or what was is nowhere any more.
+pub(super) fn not_any_more(dir: &Path) -> io::Result<()> {
+    match fs::remove_file(dir.join(ASKED)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => sync_path(dir),
+    }
+}
+
+/// Whether that was asked for and is not done.
+pub(super) fn is_asked(dir: &Path) -> bool {
+    dir.join(ASKED).exists()
+}
+
 /// Whether a whole copy waits to become the store.
 pub(super) fn is_begun(dir: &Path) -> bool {
     dir.join(RENEWED).exists()
@@ -39,7 +61,7 @@ pub(super) fn renew(dir: &Path, lock: &File) -> Result<(), OpenError> {
     wait_for_threads(&store.join("db"))?;
     wait_for_threads(&partial.join("db"))?;
     fs::rename(&partial, dir.join(RENEWED)).and_then(|()| sync_path(dir)).map_err(open_error)?;
-    finish(dir).map_err(open_error)
+    finish(dir).and_then(|()| not_any_more(dir)).map_err(open_error)
 }
 
 /// Puts a whole copy in the store's place, and removes what was left of an earlier one.

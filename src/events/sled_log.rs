@@ -8,10 +8,11 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::ahead::{Take, read_ahead};
 use super::cache::{self, Cache, Change};
 use super::dividers;
 use super::engine::{self, Engine};
@@ -41,6 +42,9 @@ const CACHE: u64 = 32 << 20;
 /// asked 64 times: a walk that asks for each value once would keep 256 times what a few leaves take.
 const ASKED_AGAIN: usize = 4;
 
+/// Values that a walk reads itself before the rest is read ahead: who looks for one record shall not start a thread.
+const ALONE: usize = 4;
+
 /// How sled keeps its files. A store is always opened with the segment it was made with.
 #[derive(Debug, Clone, Copy)]
 pub struct Tuning {
@@ -56,7 +60,10 @@ impl Tuning {
 }
 
 /// A log in a folder. See [`EventLog`].
-pub struct SledLog(Engine<SledStore>);
+pub struct SledLog {
+    engine: Engine<SledStore>,
+    dir: PathBuf,
+}
 
 impl SledLog {
     /// Opens the log of that folder, or makes one, with mode 0700.
@@ -82,9 +89,14 @@ impl SledLog {
         close_to_others(dir).map_err(engine::open_error)?;
         let lock = lock(dir)?;
         renew::finish(dir).map_err(engine::open_error)?;
+        if renew::is_asked(dir)
+            && let Err(error) = renew::renew(dir, &lock)
+        {
+            tracing::warn!(%error, "the store cannot be written anew: what was erased may still be in its file");
+        }
         let store = SledStore::open(dir, lock, Access::Writing { extra_sync: options.extra_sync }, tuning)?;
         let (engine, opened) = Engine::open(store, clock, entropy, options)?;
-        Ok((Self(engine), opened))
+        Ok((Self { engine, dir: dir.to_path_buf() }, opened))
     }
 
     /// Opens the log of that folder for reading alone: appends nothing and leaves marks and ceiling as they are. The store may
@@ -114,27 +126,35 @@ impl SledLog {
 
 impl EventLog for SledLog {
     fn append(&mut self, reactions: &[Reaction]) -> Result<Vec<Vec<Record>>, AppendError> {
-        self.0.append(reactions)
+        self.engine.append(reactions)
     }
 
     fn append_taking(&mut self, reactions: &mut Vec<Reaction>) -> Result<Vec<Vec<Record>>, AppendError> {
-        self.0.append_taking(reactions)
+        self.engine.append_taking(reactions)
     }
 
     fn erase(&mut self, erasure: &Erasure) -> Result<Record, NotErased> {
-        self.0.erase(erasure)
+        // Before it is erased, so that a crash cannot come between: writing the store anew for nothing is no harm.
+        let was_asked = renew::is_asked(&self.dir);
+        renew::ask(&self.dir).map_err(NotErased::Read)?;
+        let erased = self.engine.erase(erasure);
+        let nothing_done = erased.as_ref().is_err_and(|error| !matches!(error, NotErased::Append(_)));
+        if nothing_done && !was_asked {
+            renew::not_any_more(&self.dir).map_err(NotErased::Read)?;
+        }
+        erased
     }
 
     fn remove(&mut self, upto: Seq) -> Result<Option<Removed>, NotRemoved> {
-        self.0.remove(upto)
+        self.engine.remove(upto)
     }
 
     fn reader(&self) -> Arc<dyn LogReader> {
-        self.0.reader()
+        self.engine.reader()
     }
 
     fn close(self: Box<Self>) -> io::Result<()> {
-        Box::new(self.0).close()
+        Box::new(self.engine).close()
     }
 }
 
@@ -247,26 +267,44 @@ impl SledStore {
         self.db().apply_batch(all).map_err(from_sled)
     }
 
-    /// The values of a letter in the order of their seqs, from the greatest that is not above `from`.
+    /// The values of a letter in the order of their seqs, from the greatest that is not above `from`. Whoever wants more than a few
+    /// gets the rest read ahead.
     fn visit_values(&self, letter: u8, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
         let key = |seq| key_of(letter, seq);
         let mut before = self.db().range(key(Seq::NONE)..=key(from)).rev();
         let before = before.find_map(|found| found.map(|(key, _)| seq_of(&key)).transpose());
         let first = before.transpose().map_err(from_sled)?.unwrap_or(from);
-        let mut room = Vec::new();
-        for found in self.db().range(key(first).to_vec()..vec![letter + 1]) {
+        let (mut few, mut further, mut room) = (ALONE, None, Vec::new());
+        self.walk(letter, &key(first), &mut |key, value| {
+            if few == 0 {
+                further = Some(key.to_vec());
+                return ControlFlow::Break(());
+            }
+            few -= 1;
+            match Found::of(letter, key, value) {
+                Found::Nothing => ControlFlow::Continue(()),
+                found @ (Found::Value(_) | Found::Foreign(_)) => visit(found.put(letter, value, &mut room), &room),
+            }
+        })?;
+        let Some(further) = further else { return Ok(()) };
+        let read = |take: &mut Take<'_, (Seq, Vec<u8>)>| {
+            self.walk(letter, &further, &mut |key, value| match Found::of(letter, key, value) {
+                Found::Nothing => ControlFlow::Continue(()),
+                found @ (Found::Value(_) | Found::Foreign(_)) => take(&mut |place| place.0 = found.put(letter, value, &mut place.1)),
+            })
+        };
+        read_ahead(read, &mut |(seq, value)| visit(*seq, value))
+    }
+
+    /// Keys of a letter and their values, from that key on.
+    fn walk(&self, letter: u8, from: &[u8], take: &mut Walked<'_>) -> io::Result<()> {
+        for found in self.db().range(from.to_vec()..vec![letter + 1]) {
             let (key, value) = found.map_err(from_sled)?;
-            // What lies under no such key is no such value, whatever it is: damage with a name, which hides nothing.
-            let ended = match seq_of(&key) {
-                Some(seq) if letter == BLOCK_KEY => visit(seq, unpack(&value, &mut room)),
-                Some(seq) => visit(seq, &value),
-                None if divider_of(&key, &value).is_some() => continue,
-                None => visit(place_of(&key), &[]),
-            };
-            if ended.is_break() {
+            if take(&key, &value).is_break() {
                 break;
             }
-            for _ in 0..ASKED_AGAIN {
+            // A divider takes nothing.
+            for _ in 0..if value.is_empty() { 0 } else { ASKED_AGAIN } {
                 self.db().contains_key(&key).map_err(from_sled)?;
             }
         }
@@ -320,6 +358,50 @@ impl Drop for SledStore {
     }
 }
 
+/// Takes keys and values, and may end the walk.
+type Walked<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
+/// What a key among those of a letter is.
+enum Found {
+    Value(Seq),
+    /// A divider.
+    Nothing,
+    /// What lies under no such key is no such value, whatever it is: damage with a name, which hides nothing.
+    Foreign(Seq),
+}
+
+impl Found {
+    fn of(letter: u8, key: &[u8], value: &[u8]) -> Self {
+        match seq_of(key) {
+            Some(seq) => Self::Value(seq),
+            None if letter == BLOCK_KEY && divider_of(key, value).is_some() => Self::Nothing,
+            None => Self::Foreign(place_of(key)),
+        }
+    }
+
+    /// Writes what is to be visited, and gives its place.
+    fn put(&self, letter: u8, value: &[u8], out: &mut Vec<u8>) -> Seq {
+        match *self {
+            Self::Value(seq) if letter == BLOCK_KEY => {
+                unpack(value, out);
+                seq
+            }
+            Self::Value(seq) => {
+                value.clone_into(out);
+                seq
+            }
+            Self::Nothing => {
+                out.clear();
+                Seq::NONE
+            }
+            Self::Foreign(place) => {
+                out.clear();
+                place
+            }
+        }
+    }
+}
+
 fn last_divider(db: &sled::Db) -> io::Result<Seq> {
     let last = db.range([BLOCK_KEY]..[BLOCK_KEY + 1]).next_back().transpose().map_err(from_sled)?;
     Ok(last.and_then(|(key, value)| divider_of(&key, &value)).unwrap_or(Seq::NONE))
@@ -338,8 +420,11 @@ impl Store for SledStore {
         self.visit_values(BLOCK_KEY, from, visit)
     }
 
+    fn pack(block: Vec<u8>) -> Vec<u8> {
+        pack(block)
+    }
+
     fn put(&self, batch: Batch) -> io::Result<()> {
-        let batch: Batch = batch.into_iter().map(|(seq, block)| (seq, pack(block))).collect();
         self.divide(&batch)?;
         if let [(seq, value)] = batch.as_slice() {
             self.db().insert(key(*seq), value.as_slice()).map_err(from_sled)?;

@@ -9,7 +9,7 @@ use super::marks::Slot;
 use super::retention::Base;
 use crate::ids::Seq;
 
-/// Blocks to be stored, with their keys.
+/// Blocks to be stored, with their keys, each as [`Store::pack`] gave it.
 pub(super) type Batch = Vec<(Seq, Vec<u8>)>;
 
 /// What is taken out, and what stays of it.
@@ -25,6 +25,14 @@ pub(super) struct Removal {
 pub(super) trait Store: Send + Sync + 'static {
     /// Visits the blocks in the order of their keys, from the greatest key that is not above `from`.
     fn visit(&self, from: Seq, visit: &mut dyn FnMut(Seq, &[u8]) -> ControlFlow<()>) -> io::Result<()>;
+
+    /// A block as this store keeps it: computed apart from storing it, on whatever thread has time.
+    fn pack(block: Vec<u8>) -> Vec<u8>
+    where
+        Self: Sized,
+    {
+        block
+    }
 
     /// Stores all blocks of the batch or none; durable only after [`Store::sync`].
     fn put(&self, batch: Batch) -> io::Result<()>;

@@ -27,6 +27,12 @@ pub fn body_digest(salt: &[u8; 16], payload: &[u8]) -> Hash {
     Sha256::new().chain_update(salt).chain_update(payload).finalize().into()
 }
 
+/// The same of both, one behind the other.
+#[must_use]
+pub fn digest(salted: &[u8]) -> Hash {
+    Sha256::digest(salted).into()
+}
+
 /// A record's leaf: SHA-256 of 0x00, the header's bytes, and the body's digest.
 #[must_use]
 pub fn leaf(header: &[u8], body: &Hash) -> Hash {

@@ -1,5 +1,5 @@
-//! The control listener: health, metrics, what is known of the apps, and what can be proved of the log. Reads only, and only on
-//! loopback.
+//! The control listener: health, metrics, what is known of the apps, what can be proved of the log, and erasing what a record says.
+//! Only on loopback.
 
 use std::future::Future;
 use std::io;
@@ -83,7 +83,7 @@ pub(super) fn loopback_alone(address: SocketAddr) -> io::Result<()> {
 
 /// The routes.
 pub(super) fn router(control: Control) -> Router {
-    let log = super::log::routes(Arc::clone(&control.log));
+    let log = super::log::routes(Arc::clone(&control.log), control.gate.refusals.clone());
     let guarded = Guard { entropy: control.entropy.clone(), loopback: true };
     Router::new()
         .route("/livez", get(livez))

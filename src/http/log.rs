@@ -2,21 +2,27 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use tokio::sync::watch;
 
+use super::access::refusals::{Refusal, Refusals};
+use super::erase::{self, Erased, Refused, Wanted};
 use super::problem::Problem;
 use crate::clock::Clock;
+use crate::config::access::Caller;
 use crate::events::backup::about::About;
 use crate::events::backup::select::{Select, page};
 use crate::events::log::{LogReader, ReadError};
+use crate::events::texts::without_texts;
 use crate::ids::{Seq, Subject};
 
 /// Where the next page begins; not there after the last.
@@ -25,18 +31,36 @@ const NEXT: HeaderName = HeaderName::from_static("wharf-next");
 /// The first record that is there, with a refusal to give earlier ones.
 const MINIMUM: HeaderName = HeaderName::from_static("wharf-minimum");
 
+/// The path of the pages.
+const RECORDS: &str = "/v1/log/records";
+
+/// What `include` has to say for what tenants wrote.
+const TAILS: &str = "tails";
+
 /// The log of the incarnation that runs.
 pub trait LogView: Send + Sync + 'static {
     /// Its reader; `None` while none runs. Not kept for longer than an answer: its folder stays locked meanwhile.
     fn reader(&self) -> Option<Arc<dyn LogReader>>;
 
     /// How far it is durable, as it grows; `None` while nobody writes to it.
-    fn heads(&self) -> Option<watch::Receiver<Seq>>;
+    fn heads(&self) -> Option<watch::Receiver<Seq>> {
+        None
+    }
+
+    /// Takes away what a record says that only informs; refused where none is written.
+    fn erase(&self, _wanted: Wanted) -> BoxFuture<'_, Result<Erased, Refused>> {
+        std::future::ready(Err(Refused::NoLog)).boxed()
+    }
 }
 
 /// The routes.
-pub(super) fn routes<S: Clone + Send + Sync + 'static>(log: Arc<dyn LogView>) -> Router<S> {
-    Router::new().route("/v1/log", get(about)).route("/v1/log/records", get(records)).with_state(log)
+pub(super) fn routes<S: Clone + Send + Sync + 'static>(log: Arc<dyn LogView>, refusals: Refusals) -> Router<S> {
+    Router::new()
+        .route("/v1/log", get(about))
+        .route(RECORDS, get(records))
+        .route("/v1/log/erase", erase::route())
+        .layer(Extension(refusals))
+        .with_state(log)
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,6 +69,7 @@ struct Asked {
     from: Option<u64>,
     to: Option<u64>,
     subject: Option<String>,
+    include: Option<String>,
 }
 
 async fn about(State(log): State<Arc<dyn LogView>>) -> Result<Response, Problem> {
@@ -52,15 +77,40 @@ async fn about(State(log): State<Arc<dyn LogView>>) -> Result<Response, Problem>
     Ok(axum::Json(about).into_response())
 }
 
-async fn records(State(log): State<Arc<dyn LogView>>, asked: Result<Query<Asked>, QueryRejection>) -> Result<Response, Problem> {
+/// Who asks for what tenants wrote must have the role; nobody else gets it, whatever else they may read.
+fn with_texts(include: Option<&str>, caller: &Caller, refusals: &Refusals) -> Result<bool, Problem> {
+    match include {
+        None => Ok(false),
+        Some(TAILS) if caller.reads_texts() => Ok(true),
+        Some(TAILS) => {
+            let problem = Problem::new(StatusCode::FORBIDDEN, "forbidden", format!("{} has not the role tails", caller.name));
+            refusals.count(Refusal { who: caller.name.clone(), route: format!("GET {RECORDS}"), code: problem.code });
+            Err(problem)
+        }
+        Some(_) => Err(Problem::new(StatusCode::BAD_REQUEST, "bad_range", "include may be tails")),
+    }
+}
+
+async fn records(
+    State(log): State<Arc<dyn LogView>>,
+    Extension(caller): Extension<Caller>,
+    Extension(refusals): Extension<Refusals>,
+    asked: Result<Query<Asked>, QueryRejection>,
+) -> Result<Response, Problem> {
     let bad = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "bad_range", detail);
     let Query(asked) = asked.map_err(|_| bad("from and to are numbers of records, subject is a subject".to_owned()))?;
     let subject = asked.subject.as_deref().map(Subject::parse).transpose().map_err(|error| bad(error.to_string()))?;
+    let texts = with_texts(asked.include.as_deref(), &caller, &refusals)?;
     let (from, to) = (asked.from.map(Seq), Seq(asked.to.unwrap_or(u64::MAX)));
     let read = read(log.as_ref(), move |reader| {
         let kept = |reader: &dyn LogReader| reader.removed().map_or(Seq(1), |removed| removed.kept);
         let select = Select { from: from.unwrap_or_else(|| kept(reader)), to, subject };
-        let page = page(reader, &select)?;
+        let mut page = page(reader, &select)?;
+        if !texts {
+            for (key, block) in &mut page.blocks {
+                *block = without_texts(*key, std::mem::take(block)).map_err(std::io::Error::other)?;
+            }
+        }
         // Asked after reading: what ages out meanwhile is not passed over in silence.
         let kept = kept(reader);
         Ok(if select.from.max(Seq(1)) < kept { Err(kept) } else { Ok(page) })
@@ -78,7 +128,7 @@ async fn records(State(log): State<Arc<dyn LogView>>, asked: Result<Query<Asked>
 }
 
 /// What was asked for is not there any more (410); the first record that is.
-fn aged_out(kept: Seq) -> Response {
+pub(super) fn aged_out(kept: Seq) -> Response {
     let detail = format!("records before {kept} aged out");
     let mut response = Problem::new(StatusCode::GONE, "aged_out", detail).into_response();
     response.headers_mut().insert(MINIMUM, HeaderValue::from(kept.0));

@@ -1,7 +1,8 @@
-//! What is served over HTTP: health, metrics, apps, the log, its proofs, packages.
+//! What is served over HTTP: health, metrics, apps, the log, its proofs and its erasures, packages.
 
 pub mod access;
 pub mod control;
+pub mod erase;
 pub mod events;
 pub mod guard;
 pub mod listener;

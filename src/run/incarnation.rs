@@ -9,7 +9,7 @@ use super::refused::RefusalsRecorder;
 use super::retention::Retention;
 use super::snapshot::{Keeper, recover};
 use super::steps::ClockWatch;
-use crate::actors::{Committer, CommitterThread, Daemon, Ended, Health, Parts, Registry};
+use crate::actors::{Committer, CommitterThread, Daemon, Ended, Health, Parts, Registry, WeakCommitter};
 use crate::app::rules::Rules;
 use crate::clock::{self, Clock, Entropy};
 use crate::config::{Act, Settings};
@@ -65,6 +65,7 @@ pub enum NotBegun {
 pub struct Incarnation {
     daemon: Daemon,
     committer: CommitterThread,
+    orders: WeakCommitter,
     reader: Arc<dyn LogReader>,
     clock_watch: ClockWatch,
     refusals: RefusalsRecorder,
@@ -101,6 +102,7 @@ impl Incarnation {
         let daemon = Subject::Daemon(outside.settings.instance().to_owned());
         let clock_watch = ClockWatch::start(&outside.clock, &committer, daemon.clone(), settings_seq);
         let refusals = RefusalsRecorder::start(outside, &committer, daemon, settings_seq);
+        let orders = committer.downgrade();
         let (own_committer, own_start) = (committer.clone(), started.clone());
         let parts = Parts {
             settings: outside.settings.clone(),
@@ -122,7 +124,7 @@ impl Incarnation {
         let keeping = (!outside.inline).then(|| keeper.run(&reader));
         let started = (own_start, settings_seq);
         let retention = Retention::start(outside, started, daemon.registry(), own_committer, &reader, &keeper);
-        Ok(Self { daemon, committer: thread, reader, clock_watch, refusals, retention, keeper, keeping })
+        Ok(Self { daemon, committer: thread, orders, reader, clock_watch, refusals, retention, keeper, keeping })
     }
 
     /// The subjects.
@@ -147,6 +149,12 @@ impl Incarnation {
     #[must_use]
     pub fn heads(&self) -> tokio::sync::watch::Receiver<Seq> {
         self.committer.heads()
+    }
+
+    /// Who writes the log, for what operators ask of it.
+    #[must_use]
+    pub fn committer(&self) -> WeakCommitter {
+        self.orders.clone()
     }
 
     /// Waits until it ends by itself.

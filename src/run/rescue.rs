@@ -63,9 +63,8 @@ pub fn rescue(log: &Path, probe: Probe) -> io::Result<Option<Beginning>> {
         return Ok(None);
     }
     let marks = Marks::read(&fs::read(log.join("marks")).unwrap_or_default());
-    let in_doubt = opening.exists() || marks.mark.as_ref().is_none_or(|mark| !mark.clean);
     let probed = match (log.join("store/db").exists(), &marks.mark) {
-        (true, _) if in_doubt => probe(log)?,
+        (true, _) if in_doubt(log, &marks) => probe(log)?,
         (false, Some(_)) => Probed::Lost("its data file is missing".to_owned()),
         // Orderly, or ended while it was made.
         (true, _) | (false, None) => Probed::Opens,
@@ -79,6 +78,23 @@ pub fn rescue(log: &Path, probe: Probe) -> io::Result<Option<Beginning>> {
     );
     let former = marks.mark.map(|mark| FormerLog { id: mark.log, last: Seq::NONE, acknowledged: mark.last, size: 0, root: EMPTY_ROOT });
     Ok(Some(Beginning { reason: RestartReason::SetAside, former }))
+}
+
+/// Whether a store did not end in order, or did not come through its own opening.
+fn in_doubt(log: &Path, marks: &Marks) -> bool {
+    log.join(OPENING).exists() || marks.mark.as_ref().is_none_or(|mark| !mark.clean)
+}
+
+/// Tries the log of a folder that is only to be read, when it is in doubt: changes nothing, and sets nothing aside.
+///
+/// # Errors
+/// As the probe's.
+pub fn try_first(log: &Path, probe: Probe) -> io::Result<Probed> {
+    if !log.join("store/db").exists() {
+        return Ok(Probed::Opens);
+    }
+    let marks = Marks::read(&fs::read(log.join("marks")).unwrap_or_default());
+    if in_doubt(log, &marks) { probe(log) } else { Ok(Probed::Opens) }
 }
 
 /// The log is open: the next start need not doubt it.

@@ -1,6 +1,7 @@
 //! What the control listener shows of the incarnation that runs now, or that none does.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::FutureExt as _;
@@ -8,17 +9,20 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::actors::{Health, Registry, Vitals};
+use crate::actors::{Health, Registry, Vitals, WeakCommitter};
 use crate::app::show;
 use crate::app::state::App;
 use crate::clock::Clock;
 use crate::config::{Act, Settings};
+use crate::events::archive;
+use crate::events::erase::{Erasure, NotErased};
 use crate::events::kinds::daemon::PlanSettings;
 use crate::events::log::LogReader;
 use crate::http::control::AppsView;
+use crate::http::erase::{Erased, Refused, Wanted};
 use crate::http::log::LogView;
 use crate::http::readiness::{GatewayState, Readiness, Role};
-use crate::ids::{AppId, Seq};
+use crate::ids::{AppId, Seq, Subject};
 use crate::telemetry::Metrics;
 
 /// A view of whatever runs; cheap to clone, all clones are one.
@@ -33,6 +37,10 @@ struct Inner {
     watch_limit_ms: u64,
     shown: Mutex<Shown>,
     log: Mutex<Option<OpenLog>>,
+    /// Weak: what is shown keeps no committer from ending.
+    committer: Mutex<Option<WeakCommitter>>,
+    daemon: Subject,
+    archive: Option<PathBuf>,
 }
 
 /// The log that is shown.
@@ -65,7 +73,20 @@ impl Window {
         let watch_limit_ms = u64::from(settings.kubernetes.watch_silence_s) * 1_000;
         let acts = settings.act == Act::All;
         let plan = PlanSettings::from(&settings.plan);
-        Self(Arc::new(Inner { clock, metrics, acts, plan, watch_limit_ms, shown: Mutex::default(), log: Mutex::default() }))
+        let Settings { log, data_dir, .. } = settings;
+        let inner = Inner {
+            clock,
+            metrics,
+            acts,
+            plan,
+            watch_limit_ms,
+            shown: Mutex::default(),
+            log: Mutex::default(),
+            committer: Mutex::default(),
+            daemon: Subject::Daemon(settings.instance().to_owned()),
+            archive: (!log.archive.is_empty()).then(|| Path::new(data_dir).join(&log.archive)),
+        };
+        Self(Arc::new(inner))
     }
 
     /// Shows this incarnation from now on.
@@ -108,6 +129,11 @@ impl Window {
 
     fn log(&self) -> MutexGuard<'_, Option<OpenLog>> {
         self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has this committer carry out what operators ask of the log, as long as it runs.
+    pub fn show_committer(&self, committer: WeakCommitter) {
+        *self.0.committer.lock().unwrap_or_else(PoisonError::into_inner) = Some(committer);
     }
 
     /// The incarnation that runs, or the last one while its log is opened again.
@@ -208,5 +234,21 @@ impl LogView for Window {
 
     fn heads(&self) -> Option<watch::Receiver<Seq>> {
         self.log().as_ref().and_then(|log| log.heads.clone())
+    }
+
+    fn erase(&self, wanted: Wanted) -> BoxFuture<'_, Result<Erased, Refused>> {
+        async move {
+            let committer = self.0.committer.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(WeakCommitter::upgrade);
+            let Wanted { seq, who, why } = wanted;
+            // Before it is erased: whoever is not told of a copy believes that there is none.
+            let archive = self.0.archive.clone();
+            let holding = tokio::task::spawn_blocking(move || archive.map_or(Ok(Vec::new()), |dir| archive::holding(&dir, seq)));
+            let holding = holding.await.map_err(std::io::Error::other).flatten().map_err(NotErased::Read)?;
+            let erasure = Erasure { seq, daemon: self.0.daemon.clone(), time_us: self.0.clock.now_us(), who, why };
+            let record = committer.ok_or(Refused::NoLog)?.erase(erasure).await?;
+            let archived = holding.into_iter().map(|segment| segment.path.display().to_string()).collect();
+            Ok(Erased { seq: seq.0, recorded: record.header.seq.0, archived })
+        }
+        .boxed()
     }
 }

@@ -2,20 +2,27 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser as _;
+use futures_util::future::BoxFuture;
 
+use crate::actors::{Committer, CommitterThread};
 use crate::cli::erase::archived;
 use crate::cli::{Cli, dispatch, log};
 use crate::clock::{Clock, Entropy};
 use crate::events::archive::{Archive, segments};
+use crate::events::erase::Erasure;
 use crate::events::kinds::daemon::{Setting, SettingsTold};
 use crate::events::kinds::operator::{OperatorSaid, RecordErased};
-use crate::events::log::{EventLog as _, OpenOptions};
+use crate::events::log::{EventLog as _, LogReader, OpenOptions};
 use crate::events::record::{Draft, Event, Reaction};
 use crate::events::sled_log::SledLog;
 use crate::events::stored::Body;
+use crate::http::erase::{Erased, Refused, Wanted};
+use crate::http::log::LogView;
 use crate::ids::{Seq, Subject, Word};
+use crate::telemetry::Metrics;
 
 const SECRET: &str = "correct horse battery staple";
 
@@ -93,4 +100,50 @@ fn the_archive_is_named_when_it_holds_what_is_erased() {
     assert_eq!(wharf(&["verify"], dir.path()), ExitCode::SUCCESS);
     let segment = &segments(&dir.path().join("archive")).expect("listed")[0];
     assert_eq!(wharf(&["verify"], &segment.path), ExitCode::SUCCESS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_daemon_erases_and_its_next_start_leaves_no_byte() {
+    let dir = folder();
+    let options = OpenOptions::new(Subject::daemon("prod").expect("a name"));
+    let open = || SledLog::open(&dir.path().join("log"), &Clock::simulated(1), Entropy::os(), &options).expect("opens").0;
+    let database = || std::fs::read(dir.path().join("log/store/db")).expect("a file");
+    let has_secret = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
+
+    let (committer, thread) = CommitterThread::start(Box::new(open()), Metrics::default()).expect("a thread");
+    let shown = Arc::new(Written(thread.reader(), committer));
+    let (server, serving) = super::keep::serve(shown).await;
+    let erase = |seq: &str| {
+        let arguments = ["wharf", "erase", seq, "--reason", "x", "--server", &server].map(Into::into);
+        tokio::task::spawn_blocking(move || dispatch(arguments))
+    };
+    assert_eq!(erase("2").await.expect("no panic"), ExitCode::SUCCESS);
+    assert_eq!(erase("2").await.expect("no panic"), ExitCode::from(1), "it is erased already");
+    assert_eq!(erase("1").await.expect("no panic"), ExitCode::from(1), "it decides");
+    assert!(has_secret(&database()) && dir.path().join("log/renew").exists(), "the database only appends");
+    serving.abort();
+    let _ = serving.await;
+    thread.ended().await.expect("its log").close().expect("closed");
+
+    Box::new(open()).close().expect("closed");
+    assert!(!has_secret(&database()), "the next start wrote it anew");
+    assert!(!dir.path().join("log/renew").exists(), "it need not be done again");
+    assert_eq!(wharf(&["verify"], dir.path()), ExitCode::SUCCESS);
+}
+
+/// A log that is written, as a daemon has it.
+struct Written(Arc<dyn LogReader>, Committer);
+
+impl LogView for Written {
+    fn reader(&self) -> Option<Arc<dyn LogReader>> {
+        Some(Arc::clone(&self.0))
+    }
+
+    fn erase(&self, Wanted { seq, who, why }: Wanted) -> BoxFuture<'_, Result<Erased, Refused>> {
+        let daemon = Subject::daemon("prod").expect("a name");
+        Box::pin(async move {
+            let record = self.1.erase(Erasure { seq, daemon, time_us: 20, who, why }).await?;
+            Ok(Erased { seq: seq.0, recorded: record.header.seq.0, archived: Vec::new() })
+        })
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use crate::cli::dispatch;
 use crate::clock::{Clock, Entropy};
@@ -78,13 +79,12 @@ impl LogView for Shown {
     fn reader(&self) -> Option<Arc<dyn LogReader>> {
         Some(Arc::clone(&self.0))
     }
-
-    fn heads(&self) -> Option<tokio::sync::watch::Receiver<Seq>> {
-        None
-    }
 }
 
-impl AppsView for Shown {
+/// What else a control listener shows.
+struct Nothing;
+
+impl AppsView for Nothing {
     fn apps(&self) -> BoxFuture<'_, Value> {
         Box::pin(async { json!({"apps": []}) })
     }
@@ -94,7 +94,7 @@ impl AppsView for Shown {
     }
 }
 
-impl ProofsView for Shown {
+impl ProofsView for Nothing {
     fn key(&self) -> String {
         String::new()
     }
@@ -124,26 +124,30 @@ fn readiness() -> Readiness {
     }
 }
 
+/// A control listener over that log, and where it is.
+pub(super) async fn serve(log: Arc<dyn LogView>) -> (String, JoinHandle<std::io::Result<()>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+    let server = format!("http://{}", listener.local_addr().expect("an address"));
+    let control = Control {
+        readiness: Arc::new(readiness),
+        metrics: Metrics::default(),
+        apps: Arc::new(Nothing),
+        proofs: Arc::new(Nothing),
+        feed: Feed::new(Arc::clone(&log), "world"),
+        log,
+        gate: Gate::local(),
+        entropy: Entropy::os(),
+    };
+    (server, tokio::spawn(serve_control(listener, control, std::future::pending())))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_daemon_is_kept_as_its_folder_would_be() {
     let place = tempfile::tempdir().expect("a folder");
     let path = |name: &str| place.path().join(name).to_str().expect("UTF-8").to_owned();
     let (data, live, rest) = (path("data"), path("live.wharf"), path("rest.wharf"));
     let log = a_log(Path::new(&data));
-    let shown = Arc::new(Shown(log.reader()));
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
-    let server = format!("http://{}", listener.local_addr().expect("an address"));
-    let control = Control {
-        readiness: Arc::new(readiness),
-        metrics: Metrics::default(),
-        apps: shown.clone(),
-        proofs: shown.clone(),
-        feed: Feed::new(shown.clone(), "world"),
-        log: shown,
-        gate: Gate::local(),
-        entropy: Entropy::os(),
-    };
-    let serving = tokio::spawn(serve_control(listener, control, std::future::pending()));
+    let (server, serving) = serve(Arc::new(Shown(log.reader()))).await;
     let kept = {
         let (live, server) = (live.clone(), server.clone());
         tokio::task::spawn_blocking(move || wharf(&["backup", &live, "--server", &server])).await.expect("no panic")

@@ -4,6 +4,7 @@ mod erase;
 mod forgeries;
 mod keep;
 mod log;
+mod probing;
 mod status;
 
 use std::io;

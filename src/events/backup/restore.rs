@@ -11,7 +11,7 @@ use super::entry::{End, Entries, Next};
 use super::file::about;
 use super::follow::Follow;
 use crate::events::log::OpenError;
-use crate::events::sled_log;
+use crate::events::sled_log::{self, SledStore};
 use crate::events::store::{Removal, Store};
 
 /// Blocks are stored in batches of this, bytes.
@@ -93,7 +93,7 @@ fn fill(mut entries: Entries<BufReader<File>>, dir: &Path) -> Result<End, Restor
             Some(Next::Block { key, bytes: block, .. }) => {
                 follow.take(key, &block).map_err(|what| entries.damaged(what))?;
                 bytes += block.len();
-                batch.push((key, block));
+                batch.push((key, SledStore::pack(block)));
                 if bytes >= BATCH {
                     store.put(std::mem::take(&mut batch))?;
                     bytes = 0;

@@ -15,4 +15,5 @@ mod retention;
 pub(crate) mod samples;
 mod session_samples;
 mod snapshots;
+mod texts;
 mod world;

@@ -19,6 +19,10 @@ const fn get(path: &'static str, need: Need) -> Route {
     Route { method: "GET", path, need }
 }
 
+const fn post(path: &'static str, need: Need) -> Route {
+    Route { method: "POST", path, need }
+}
+
 /// Every route of the control listener. `/metrics` needs nothing, or what a reader needs, by `control.open_metrics`.
 pub const ROUTES: &[Route] = &[
     get("/livez", Need::Nothing),
@@ -29,6 +33,7 @@ pub const ROUTES: &[Route] = &[
     get("/v1/events", Need::Read),
     get("/v1/log", Need::Read),
     get("/v1/log/records", Need::Read),
+    post("/v1/log/erase", Need::Act),
     get("/v1/log/key", Need::Read),
     get("/v1/log/checkpoint", Need::Read),
     get("/v1/log/proof", Need::Read),

@@ -12,20 +12,25 @@ use crate::http::access::gate::Gate;
 use crate::http::access::refusals::Refusals;
 use crate::http::access::routes::ROUTES;
 use crate::http::control::{Control, serve_control};
+use crate::http::log::LogView;
 use crate::ids::hex;
 use crate::kube::review::TokenReviews;
 use crate::sim::world::{World, WorldOptions};
 
-struct Guarded {
-    address: std::net::SocketAddr,
+pub(super) struct Guarded {
+    pub(super) address: std::net::SocketAddr,
     world: World,
     file: std::path::PathBuf,
-    refusals: Refusals,
+    pub(super) refusals: Refusals,
     _folder: tempfile::TempDir,
 }
 
 impl Guarded {
     async fn start(access: &str, open_metrics: bool) -> Self {
+        Self::start_with(access, open_metrics, Arc::new(NoLog)).await
+    }
+
+    pub(super) async fn start_with(access: &str, open_metrics: bool, log: Arc<dyn LogView>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("access.toml");
         std::fs::write(&file, access).expect("written");
@@ -35,18 +40,18 @@ impl Guarded {
         let gate = Gate { callers: Some(Arc::new(callers)), open_metrics, refusals: refusals.clone() };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
         let address = listener.local_addr().expect("an address");
-        let control = Control { gate, ..control(Arc::new(NoLog)) };
+        let control = Control { gate, ..control(log) };
         tokio::spawn(serve_control(listener, control, std::future::pending()));
         Self { address, world, file, refusals, _folder: folder }
     }
 
-    async fn ask(&self, method: &str, path: &str, token: Option<&str>) -> Answer {
+    pub(super) async fn ask(&self, method: &str, path: &str, token: Option<&str>) -> Answer {
         let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
         raw(self.address, &format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}\r\n")).await
     }
 }
 
-fn token(name: &str, roles: &str) -> String {
+pub(super) fn token(name: &str, roles: &str) -> String {
     format!("[[token]]\nname = \"{name}\"\nsha256 = \"{}\"\nroles = [{roles}]\n", hex(&token_digest(name)))
 }
 

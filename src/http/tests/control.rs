@@ -16,7 +16,7 @@ use crate::http::control::{AppsView, Control, loopback_alone, serve_control};
 use crate::http::events::Feed;
 use crate::http::log::LogView;
 use crate::http::readiness::{GatewayState, Readiness, Role};
-use crate::ids::{AppId, Seq};
+use crate::ids::AppId;
 use crate::telemetry::Metrics;
 
 struct OneApp;
@@ -35,10 +35,6 @@ pub(super) struct NoLog;
 
 impl LogView for NoLog {
     fn reader(&self) -> Option<Arc<dyn LogReader>> {
-        None
-    }
-
-    fn heads(&self) -> Option<tokio::sync::watch::Receiver<Seq>> {
         None
     }
 }

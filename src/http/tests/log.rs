@@ -24,10 +24,6 @@ impl LogView for OneLog {
     fn reader(&self) -> Option<Arc<dyn LogReader>> {
         Some(Arc::clone(&self.0))
     }
-
-    fn heads(&self) -> Option<tokio::sync::watch::Receiver<Seq>> {
-        None
-    }
 }
 
 fn said(subject: &str) -> Reaction {

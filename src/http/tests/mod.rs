@@ -2,6 +2,7 @@
 
 mod access;
 pub(in crate::http) mod control;
+mod erase;
 mod log;
 mod proofs;
 mod sources;

@@ -59,9 +59,10 @@ fn block(bytes: &[u8]) {
     sum.update(&bytes[..4]);
     sum.update(&bytes[8..head]);
     bytes[4..8].copy_from_slice(&sum.finalize().to_le_bytes());
-    let mut room = Vec::new();
-    let bytes = unpack(&bytes, &mut room);
-    let Ok(read) = Block::read(bytes) else { return };
+    let mut unpacked = Vec::new();
+    unpack(&bytes, &mut unpacked);
+    let bytes = unpacked;
+    let Ok(read) = Block::read(&bytes) else { return };
     assert_eq!(read.records().count() as u64, read.count(), "each place of the directory is a record or named damage");
     let _ = read.last();
     let head = usize::from(u16::from_le_bytes([bytes[2], bytes[3]]));
