@@ -1,6 +1,6 @@
 //! `wharf log`: what happened, in order, a line a record. Knows records as a reader gives them, not where they are stored.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,14 +9,19 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::error::CliError;
+use super::source::Source;
 use super::when::When;
 use crate::clock::Clock;
+use crate::events::backup::about::About;
 use crate::events::backup::file;
 use crate::events::log::{LogReader, OpenError};
 use crate::events::record::{Event, Header, Kind, Role};
 use crate::events::sled_log::SledLog;
-use crate::events::stored::{Body, Item};
+use crate::events::stored::{Body, Item, StoredRecord};
+use crate::events::tree::Hash;
 use crate::events::words;
+use crate::feed::cloudevent::{self, Around};
+use crate::feed::correlation::Correlation;
 use crate::ids::{Seq, Subject, shown};
 use crate::postmortem::reference::subjects_named;
 use crate::run::rescue::{self, Probed};
@@ -36,9 +41,8 @@ pub struct Args {
     /// app/ORG/NAME, session/ID or daemon/INSTANCE, or a part that only one has
     #[arg(value_name = "SUBJECT")]
     pub subject: Option<String>,
-    /// The data folder, or a backup file
-    #[arg(long, value_name = "DIR", default_value = "wharf-data")]
-    pub dir: PathBuf,
+    #[command(flatten)]
+    pub source: Source,
     /// From the record after this one
     #[arg(long, value_name = "SEQ")]
     pub after: Option<u64>,
@@ -48,9 +52,23 @@ pub struct Args {
     /// Of this kind alone, for example PodSeen
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
+    /// Go on with what is appended, until interrupted; of a running daemon
+    #[arg(long, requires = "server", conflicts_with = "until")]
+    pub follow: bool,
     /// How it is printed
     #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
+    pub format: LogFormat,
+}
+
+/// How records are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// For programs, a JSON document a line
+    Json,
+    /// As the audit feed has them, an event a line
+    Cloudevents,
 }
 
 /// What a stored record says, as far as it can be read.
@@ -190,19 +208,22 @@ pub(super) fn open_tried(dir: &Path, probe: rescue::Probe) -> Result<Arc<dyn Log
 /// # Errors
 /// When the log cannot be read, or the filter names nothing.
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
-    let reader = open(&args.dir)?;
+    if let Some(server) = args.source.server().filter(|_| args.follow) {
+        return super::follow::follow(args, server);
+    }
+    let reader = args.source.open()?;
     let filter = Filter::of(args, &reader.subjects(), Clock::wall_now_us())?;
     if let Some(removed) = reader.removed() {
         super::output::note(&format!("wharf: history is from record {}: what is before it aged out", removed.kept));
     }
-    let mut out = super::output::stdout();
+    let mut printer = Printer::new(reader.as_ref(), args.format);
     let mut failed = None;
-    let mut visit = |item: Item| {
+    let mut visit = |item: Item, leaf| {
         let printed = match item {
             Ok(stored) => match filter.take(&stored.header) {
                 Take::End => return ControlFlow::Break(()),
                 Take::No => return ControlFlow::Continue(()),
-                Take::Yes => print(&mut out, args.format, &stored.header, said(&stored.body)),
+                Take::Yes => printer.print(&stored, leaf),
             },
             Err(damage) => {
                 super::output::note(&format!("wharf: {damage}"));
@@ -218,15 +239,49 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
         }
     };
     let read = match &filter.subject {
-        Some(subject) => reader.subject(subject, filter.from, &mut visit),
-        None => reader.scan(filter.from, &mut visit),
+        // By the index, which knows no leaves.
+        Some(subject) if args.format != LogFormat::Cloudevents => reader.subject(subject, filter.from, &mut |item| visit(item, None)),
+        Some(_) | None => reader.scan_proved(filter.from, &mut visit),
     };
     read.map_err(|error| CliError::refused(error.to_string(), "look at the disk").because(error))?;
     if let Some(error) = failed {
         return Err(error.into());
     }
-    out.flush()?;
+    printer.out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints records as they come.
+struct Printer<'a> {
+    out: BufWriter<StdoutLock<'static>>,
+    reader: &'a dyn LogReader,
+    format: LogFormat,
+    /// The world of the feed's events.
+    world: String,
+    correlation: Correlation,
+}
+
+impl<'a> Printer<'a> {
+    fn new(reader: &'a dyn LogReader, format: LogFormat) -> Self {
+        let about = Some(reader).filter(|_| format == LogFormat::Cloudevents);
+        let about = about.and_then(|reader| About::of(reader, Clock::wall_now_us()).ok());
+        let world = about.and_then(|about| about.settings.get("world").cloned()).unwrap_or_default();
+        Self { out: super::output::stdout(), reader, format, world, correlation: Correlation::default() }
+    }
+
+    fn print(&mut self, stored: &StoredRecord, leaf: Option<Hash>) -> io::Result<()> {
+        let format = match self.format {
+            LogFormat::Text => Format::Text,
+            LogFormat::Json => Format::Json,
+            LogFormat::Cloudevents => {
+                self.correlation.see(self.reader, stored).map_err(|error| error.0)?;
+                let around = Around { world: &self.world, tails: true };
+                let event = cloudevent::line(stored, leaf, self.correlation.of(stored).as_deref(), around);
+                return writeln!(self.out, "{event}");
+            }
+        };
+        print(&mut self.out, format, &stored.header, said(&stored.body))
+    }
 }
 
 fn said(body: &Body) -> Said<'_> {

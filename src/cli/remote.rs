@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{RequestBuilder, StatusCode};
+use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
 use super::error::CliError;
@@ -16,6 +16,9 @@ const ADVICE: &str = "is the daemon running, and is this its control listener?";
 
 /// How long one answer may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a stream may last; it is opened again then.
+const STREAM_WITHIN: Duration = Duration::from_secs(24 * 3_600);
 
 /// The token that a daemon may ask for.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -104,6 +107,7 @@ impl Remote {
         match status.as_u16() {
             401 => CliError::refused(format!("{at} asks for a token"), "name its file: --token-file FILE"),
             403 => CliError::refused(format!("{at} refuses this token"), "docs/operations.md has the roles of each path"),
+            409 | 410 => CliError::refused(format!("{at}: this position is not in the daemon's log"), "begin again without --after"),
             status => CliError::refused(format!("{at} answers {status}"), ADVICE),
         }
     }
@@ -125,6 +129,21 @@ impl Remote {
     pub async fn send(&self, path: &str, document: &Value, max: usize) -> Result<(StatusCode, Answer), CliError> {
         let request = self.client.post(format!("{}{path}", self.server)).header(CONTENT_TYPE, "application/json");
         self.answer(path, request.body(document.to_string()), max).await
+    }
+
+    /// An answer without an end, to be read as it comes; the inner error when asking again may help.
+    ///
+    /// # Errors
+    /// When the daemon refuses.
+    pub(super) async fn stream(&self, path: &str, query: &[(&str, String)]) -> Result<Result<Response, CliError>, CliError> {
+        let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let request = self.client.get(format!("{}{path}?{}", self.server, query.join("&"))).timeout(STREAM_WITHIN);
+        match request.send().await {
+            Ok(answer) if answer.status().is_success() => Ok(Ok(answer)),
+            Ok(answer) if answer.status() == StatusCode::SERVICE_UNAVAILABLE => Ok(Err(self.no_good(path, answer.status()))),
+            Ok(answer) => Err(self.no_good(path, answer.status())),
+            Err(error) => Ok(Err(CliError::refused(format!("cannot ask {}{path}", self.server), ADVICE).because(error))),
+        }
     }
 
     async fn answer(&self, path: &str, request: RequestBuilder, max: usize) -> Result<(StatusCode, Answer), CliError> {

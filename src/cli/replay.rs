@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::log::{Format, open, the_subject};
+use super::log::{Format, the_subject};
 use super::output;
+use super::source::Source;
 use super::when::When;
 use crate::app::state::App;
 use crate::clock::Clock;
@@ -32,9 +32,8 @@ pub struct Args {
     /// Record by record, with what each changed
     #[arg(long)]
     step: bool,
-    /// The data folder, or a backup file
-    #[arg(long, value_name = "DIR", default_value = "wharf-data")]
-    dir: PathBuf,
+    #[command(flatten)]
+    source: Source,
     /// How it is printed
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -45,7 +44,7 @@ pub struct Args {
 /// # Errors
 /// When the log cannot be read, or there is no such subject.
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
-    let reader = open(&args.dir)?;
+    let reader = args.source.open()?;
     let subject = the_subject(&args.subject, &reader.subjects())?;
     let until = match args.at.as_deref().map(|text| When::parse("--at", text, Clock::wall_now_us())).transpose()? {
         None => Until::Head,

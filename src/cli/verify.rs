@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::log::{Format, open};
+use super::log::Format;
 use super::output;
 use super::seen::{self, Seen, Verdict};
+use super::source::Source;
 use crate::events::check::{Report, check};
 use crate::events::damage::census;
 use crate::events::log::{LogReader, ReadError};
@@ -21,9 +22,8 @@ use crate::run::verify::verify_decisions;
 /// Check a log: its numbers and tree, and every decision planned again.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The data folder, or a backup file
-    #[arg(long, value_name = "DIR", default_value = "wharf-data")]
-    dir: PathBuf,
+    #[command(flatten)]
+    source: Source,
     /// Prove that the log extends this checkpoint, which was kept where the folder's owner cannot change it
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
@@ -42,10 +42,10 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let seen = args.checkpoint.as_ref().map(|path| Seen::read(path, args.key.as_ref())).transpose()?;
     // One that cannot be read is written again by the daemon, and proves nothing.
-    let kept = Seen::read(&args.dir.join(checkpoints::FILE), None).ok();
-    let reader = open(&args.dir)?;
+    let kept = Seen::read(&args.source.dir().join(checkpoints::FILE), None).ok().filter(|_| args.source.server().is_none());
+    let reader = args.source.open()?;
     if reader.is_part() {
-        let at = crate::ids::shown(&args.dir.display().to_string(), 200);
+        let at = crate::ids::shown(&args.source.name(), 200);
         let advice = "its checksums hold; verify a whole backup, or the folder";
         return Err(CliError::input(format!("{at}: a part of a log cannot be verified"), advice));
     }

@@ -1,12 +1,12 @@
 //! `wharf why`: the chain of causes of a record, a host, a pod or a subject, newest first.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::error::CliError;
-use super::log::{Format, open};
+use super::log::Format;
 use super::output;
+use super::source::Source;
 use crate::events::words;
 use crate::ids::shown;
 use crate::postmortem::because::Because;
@@ -20,9 +20,8 @@ pub struct Args {
     /// A record's number, a host, a pod's uid, or a subject or a part of its name
     #[arg(value_name = "SEQ|HOST|POD-UID|SUBJECT")]
     reference: String,
-    /// The data folder, or a backup file
-    #[arg(long, value_name = "DIR", default_value = "wharf-data")]
-    dir: PathBuf,
+    #[command(flatten)]
+    source: Source,
     /// How it is printed
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -33,7 +32,7 @@ pub struct Args {
 /// # Errors
 /// When the log cannot be read, or nothing in it has that name.
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
-    let reader = open(&args.dir)?;
+    let reader = args.source.open()?;
     let found = find(reader.as_ref(), &args.reference).map_err(|error| not_found(&args.reference, error))?;
     let unreadable = |error: crate::events::log::ReadError| CliError::refused(error.to_string(), "look at the disk").because(error);
     let history = History::of(reader.as_ref(), &found.subject).map_err(unreadable)?;

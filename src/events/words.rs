@@ -45,8 +45,13 @@ pub fn payload(event: &Event) -> Value {
 /// The payload as `key=value`, without what is not there.
 #[must_use]
 pub fn line(event: &Event) -> String {
-    let payload = payload(event);
-    payload.as_object().map_or_else(|| value_in_words(&payload), fields_in_words)
+    said(&payload(event))
+}
+
+/// The same of a payload that is JSON already.
+#[must_use]
+pub fn said(payload: &Value) -> String {
+    payload.as_object().map_or_else(|| value_in_words(payload), fields_in_words)
 }
 
 /// The kind of a record, by its number when a newer version wrote it.

@@ -27,8 +27,6 @@ pub struct History {
     pub entries: Vec<Entry>,
     /// What cannot be read.
     pub damage: Vec<Damage>,
-    /// Whether earlier ones aged out: what they came to is in the record that carries it.
-    pub is_cut: bool,
 }
 
 impl History {
@@ -37,8 +35,7 @@ impl History {
     /// # Errors
     /// When the store does not answer.
     pub fn of(reader: &dyn LogReader, subject: &Subject) -> Result<Self, ReadError> {
-        let is_cut = reader.cut_subjects().contains(subject);
-        let mut history = Self { subject: subject.clone(), entries: Vec::new(), damage: Vec::new(), is_cut };
+        let mut history = Self { subject: subject.clone(), entries: Vec::new(), damage: Vec::new() };
         reader.subject(subject, Seq(1), &mut |item| {
             match item {
                 Ok(stored) => {
@@ -53,6 +50,12 @@ impl History {
             ControlFlow::Continue(())
         })?;
         Ok(history)
+    }
+
+    /// Whether earlier records aged out, or are left out of a part: what they came to is in the record that carries it.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.entries.first().is_some_and(|first| first.header.subject_seq > 1)
     }
 
     /// The record of that number.

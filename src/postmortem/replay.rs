@@ -52,6 +52,9 @@ pub enum NotReplayed {
     /// It was decided under rules of a newer version.
     #[error("record {0} was decided under rules {1}, which a newer version knows")]
     NewerRules(Seq, u16),
+    /// What was before it aged out, or is left out of this part, and its state is carried later or not at all.
+    #[error("what was before record {0} is not here, and up to there no record carries what it came to")]
+    Cut(Seq),
     /// The fold broke an invariant there.
     #[error("record {0} cannot be folded: the subject is quarantined from there on")]
     Broken(Seq),
@@ -64,7 +67,7 @@ pub enum NotReplayed {
 /// At the first record that cannot be folded; `each` has seen what was before it.
 pub fn replay<'a, M: Stored>(history: &'a History, until: Until, mut each: impl FnMut(&'a Entry, &M)) -> Result<M, NotReplayed> {
     let mut state = M::default();
-    let mut waiting = Waiting::of(history.is_cut.then(|| history.subject.clone()));
+    let mut waiting = Waiting::of(history.is_cut().then(|| history.subject.clone()));
     for entry in history.entries.iter().take_while(|entry| until.takes(entry)) {
         let seq = entry.header.seq;
         match &entry.event {
@@ -80,7 +83,10 @@ pub fn replay<'a, M: Stored>(history: &'a History, until: Until, mut each: impl 
         }
         each(entry, &state);
     }
-    Ok(state)
+    match history.entries.first() {
+        Some(first) if !waiting.left().is_empty() => Err(NotReplayed::Cut(first.header.seq)),
+        Some(_) | None => Ok(state),
+    }
 }
 
 /// What differs between two documents, field by field, in the order of the paths.

@@ -2,7 +2,8 @@
 
 use expect_test::{Expect, expect};
 
-use crate::cli::log::{Args, Filter, Format, Said, Take, print, the_subject};
+use crate::cli::log::{Args, Filter, Format, LogFormat, Said, Take, print, the_subject};
+use crate::cli::source::Source;
 use crate::events::kinds::pod::{Container, ContainerEnd, ContainerState, Phase, PodSeen, Scheduling};
 use crate::events::kinds::step::{Outcome, Refusal, StepSettled};
 use crate::events::kinds::tail::{MessageText, TailOf};
@@ -159,11 +160,12 @@ fn a_part_of_a_subject_is_enough_when_only_one_has_it() {
 fn records_are_taken_by_number_time_and_kind() {
     let args = |after: Option<u64>, until: Option<&str>, kind: Option<&str>| Args {
         subject: None,
-        dir: "d".into(),
+        source: Source::default(),
+        follow: false,
         after,
         until: until.map(str::to_owned),
         kind: kind.map(str::to_owned),
-        format: Format::Text,
+        format: LogFormat::Text,
     };
     let now_us = 1_767_225_600_000_000 + 60_000_003;
     let taken = |args: &Args| {
