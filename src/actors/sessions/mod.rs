@@ -3,8 +3,10 @@
 mod call;
 mod facts;
 mod kept;
+mod listing;
 pub(super) mod policy;
 pub(super) mod refusals;
+pub(super) mod watching;
 
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
