@@ -167,6 +167,11 @@ impl Sessions {
         }
     }
 
+    /// All of them.
+    pub(crate) fn registry(&self) -> &Registry<Session> {
+        &self.0.registry
+    }
+
     /// How many sessions take up a place: wanted, being removed, or with anything left.
     #[must_use]
     pub fn count(&self) -> usize {

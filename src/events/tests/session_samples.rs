@@ -26,7 +26,7 @@ fn step() -> RecordId {
     RecordId { log: LogId([0xab; 16]), seq: Seq(70_001) }
 }
 
-fn plan() -> SessionPlanSettings {
+pub(super) fn plan() -> SessionPlanSettings {
     SessionPlanSettings {
         pod_prefix: word("session-"),
         claim_prefix: word("workspace-session-"),
