@@ -2,6 +2,7 @@
 //!
 //! Others hold typed handles, never a channel or an actor's reference. The guarantees are in ARCHITECTURE.md, "Actors".
 
+mod apps;
 mod beat;
 mod carry;
 mod cluster;
@@ -11,11 +12,14 @@ mod environments;
 mod facts;
 mod health;
 mod inbox;
+mod kept;
 mod perform;
 mod registry;
 mod replay;
 mod reports;
+mod restart;
 mod secrets;
+mod sessions;
 mod slot;
 mod start;
 mod subject;
@@ -31,4 +35,6 @@ pub(crate) mod tests;
 pub use committer::{Committer, CommitterThread, WeakCommitter};
 pub use daemon::{Daemon, Ended, Parts};
 pub use health::{Health, Vitals};
+pub(crate) use kept::Kept;
 pub use registry::Registry;
+pub use sessions::{Called, NotCalled, Sessions};

@@ -76,6 +76,6 @@ impl<M: Stored> Replayed<M> {
         if self.waiting.passes_over(&mut self.state, &record) {
             return;
         }
-        self.broken = !committed_safely(&mut self.state, rules, std::slice::from_ref(&record));
+        self.broken |= !committed_safely(&mut self.state, rules, std::slice::from_ref(&record));
     }
 }

@@ -180,7 +180,7 @@ async fn incarnations(
                 }
             }
         };
-        window.show(incarnation.registry().clone(), incarnation.health().clone());
+        window.show(incarnation.registry().clone(), incarnation.sessions().clone(), incarnation.health().clone());
         window.show_log(incarnation.reader(), Some(incarnation.heads()));
         window.show_committer(incarnation.committer());
         checkpoints.show(Some(Arc::clone(incarnation.reader())));

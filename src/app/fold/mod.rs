@@ -81,6 +81,8 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::SessionDeleteAsked(_)
         | Event::SessionTouched(_)
         | Event::SessionCallRefused(_)
+        | Event::SessionPolicyRepairIssued(_)
+        | Event::SessionPolicyWidened(_)
         | Event::ClaimSeen(_)
         | Event::ClaimGone(_)
         | Event::ServiceSeen(_)
