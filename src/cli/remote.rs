@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reqwest::StatusCode;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Method, StatusCode};
+use serde_json::Value;
 
 use super::error::CliError;
 use crate::config::address::{Nearness, base_url, nearness};
@@ -108,10 +109,31 @@ impl Remote {
     /// # Errors
     /// When there is none.
     pub async fn ask(&self, path: &str, query: &[(&str, String)], max: usize) -> Result<(StatusCode, Answer), CliError> {
+        self.call(Method::GET, path, query, None, max, ANSWER_WITHIN).await
+    }
+
+    /// The answer to a request, good or not, of at most `max` bytes and `within` a time. What stands in path and query needs no
+    /// escapes: whoever asks has checked it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, String)],
+        body: Option<&Value>,
+        max: usize,
+        within: Duration,
+    ) -> Result<(StatusCode, Answer), CliError> {
         let at = format!("{}{path}", self.server);
         let refused = |error: reqwest::Error| CliError::refused(format!("cannot ask {at}"), ADVICE).because(error);
         let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let mut answer = self.client.get(format!("{at}?{}", query.join("&"))).send().await.map_err(refused)?;
+        let mut request = self.client.request(method, format!("{at}?{}", query.join("&"))).timeout(within);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let mut answer = request.send().await.map_err(refused)?;
         let headers = std::mem::take(answer.headers_mut());
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(refused)? {

@@ -9,6 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::problem::Problem;
@@ -35,11 +36,16 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(log: Arc<dyn LogView>) ->
     Router::new().route("/v1/log", get(about)).route("/v1/log/records", get(records)).with_state(log)
 }
 
-#[derive(Debug, Deserialize)]
+/// What of the log is asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+pub(super) struct Asked {
+    /// The first record; without it the first that is there.
     from: Option<u64>,
+    /// The last record; without it the last.
     to: Option<u64>,
+    /// Only blocks with records of this subject.
+    #[schemars(regex(pattern = r"^(app/[a-z0-9]{1,63}/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?|session/[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?)$"))]
     subject: Option<String>,
 }
 

@@ -1,14 +1,16 @@
-//! What is served over HTTP: health, metrics, apps, the log, its proofs, packages.
+//! What is served over HTTP: health, metrics, apps, sessions, the log, its proofs, packages.
 
 pub mod access;
 pub mod control;
 pub mod guard;
 pub mod listener;
 pub mod log;
+pub mod openapi;
 pub mod problem;
 pub mod proofs;
 pub mod readiness;
+pub mod sessions;
 pub mod sources;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -24,6 +24,7 @@ use crate::events::sled_log::SledLog;
 use crate::http::access::asked::Callers;
 use crate::http::access::gate::Gate;
 use crate::http::control::{Control, serve_control};
+use crate::http::sessions::desk::Desk;
 use crate::http::sources::serve_sources;
 use crate::ids::{Seq, Subject};
 use crate::kube::lease::Held;
@@ -99,6 +100,7 @@ pub async fn serve(
         apps: Arc::new(window.clone()),
         proofs: Arc::new(checkpoints.clone()),
         log: Arc::new(window.clone()),
+        sessions: desk(&outside, &window),
         gate: gate(&outside),
         entropy: outside.entropy.clone(),
     };
@@ -129,6 +131,12 @@ pub async fn serve(
         }
     }
     failed.map_or(served, Err)
+}
+
+/// Where callers of sessions are answered.
+#[must_use]
+pub fn desk(outside: &Outside, window: &Window) -> Desk {
+    Desk::new(&outside.settings.sessions, outside.cluster.namespace(), Arc::new(window.clone()), Arc::new(window.clone()))
 }
 
 fn gate(outside: &Outside) -> Gate {

@@ -114,6 +114,7 @@ async fn demo(args: &Args) -> Result<ExitCode, CliError> {
         apps: Arc::new(window.clone()),
         proofs: Arc::new(checkpoints.clone()),
         log: Arc::new(window.clone()),
+        sessions: crate::run::serve::desk(&outside, &window),
         gate: Gate::local(),
         entropy: outside.entropy.clone(),
     };

@@ -134,6 +134,7 @@ async fn a_running_daemon_is_kept_as_its_folder_would_be() {
         apps: shown.clone(),
         proofs: shown.clone(),
         log: shown,
+        sessions: crate::http::tests::sessions::desk(crate::http::tests::sessions::One::new()),
         gate: Gate::local(),
         entropy: Entropy::os(),
     };

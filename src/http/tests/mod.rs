@@ -3,7 +3,9 @@
 mod access;
 mod control;
 mod log;
+mod openapi;
 mod proofs;
+pub(crate) mod sessions;
 mod sources;
 
 use std::net::SocketAddr;
