@@ -8,22 +8,110 @@ use futures_util::FutureExt as _;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::task::{AbortHandle, JoinSet};
 
+use super::kept::Kept;
 use super::perform::{Performer, Tried};
 use super::registry::Registry;
 use super::tails;
 use super::work::{Message, What, Work};
+use crate::app::state::App;
 use crate::clock::Clock;
+use crate::events::kinds::session::{SessionObject, SessionStep};
 use crate::events::kinds::step::{Outcome, Step, StepExplained, StepSettled};
 use crate::events::kinds::tail::{TailLack, TailUnavailable};
 use crate::events::record::Event;
-use crate::ids::Seq;
+use crate::ids::{Seq, Subject};
 use crate::kube::answer::{Answer, EXPLAINED_BYTES};
 use crate::kube::convert::cut;
 use crate::kube::throttle::{Entry, Full, Lane, Limits, Next, Queue, backoff};
+use crate::session::state::Session;
 use crate::telemetry::Metrics;
 
 /// Tries of one step before it is given back to the plan: with the backoff's growth about a quarter of an hour.
 const TRIES: u32 = 20;
+
+/// Whoever a step's outcome goes to.
+#[derive(Clone)]
+pub(super) struct Registries {
+    pub(super) apps: Registry<App>,
+    pub(super) sessions: Registry<Session>,
+}
+
+impl Registries {
+    /// Brings a subject what it asked for.
+    fn bring(&self, subject: &Subject, events: Vec<Event>) {
+        match subject {
+            Subject::App(app) => self.apps.bring(app, events),
+            Subject::Session(id) => self.sessions.bring(id, events),
+            Subject::Daemon(_) => {}
+        }
+    }
+
+    /// Whether this step of a subject, or this tail, is without an outcome, and none waits to be taken in.
+    fn awaits(&self, work: &Work) -> bool {
+        match &work.of {
+            Subject::App(app) => awaits(&self.apps, app, work),
+            Subject::Session(id) => awaits(&self.sessions, id, work),
+            Subject::Daemon(_) => false,
+        }
+    }
+}
+
+fn awaits<M: Kept>(registry: &Registry<M>, key: &M::Key, work: &Work) -> bool {
+    let seq = work.id.seq;
+    match &work.what {
+        What::Step(_) | What::Session(_) => {
+            registry.awaits(key, |state| state.flies(seq), |event| matches!(event, Event::StepSettled(settled) if settled.step == seq))
+        }
+        What::Tail(of) => registry.awaits(
+            key,
+            |state| state.awaits_tail(of),
+            |event| {
+                matches!(event, Event::TailKept(kept) if kept.of == *of) || matches!(event, Event::TailUnavailable(lack) if lack.of == *of)
+            },
+        ),
+    }
+}
+
+/// What a piece of work writes or reads: one at a time for an object.
+fn object_of(what: &What) -> String {
+    match what {
+        What::Step(Step::PutSecret { host, .. } | Step::DeleteSecret { host, .. } | Step::ReadSecret { host }) => {
+            format!("secret/{host}")
+        }
+        What::Step(step @ (Step::CreatePod { .. } | Step::DeletePod { .. } | Step::ReadPod { .. })) => format!("pod/{}", step.host()),
+        What::Session(step) => {
+            let sort = match step.act().0 {
+                SessionObject::Claim => "session-claim",
+                SessionObject::Pod => "session-pod",
+                SessionObject::Service => "session-service",
+            };
+            format!("{sort}/{}", step.object())
+        }
+        What::Tail(of) => format!("log/{}/{}", of.host, of.uid),
+    }
+}
+
+fn name_of(what: &What) -> &'static str {
+    match what {
+        What::Step(step) => step.name(),
+        What::Session(step) => step.name(),
+        What::Tail(_) => "ReadTail",
+    }
+}
+
+/// Whose it is: calls are fair between organisations, and between the tenants of sessions.
+fn tenant_of(work: &Work) -> String {
+    match (&work.of, &work.what) {
+        (Subject::App(app), _) => app.org().to_owned(),
+        (
+            Subject::Session(_),
+            What::Session(
+                SessionStep::CreateClaim { tenant, .. } | SessionStep::CreatePod { tenant, .. } | SessionStep::PutService { tenant, .. },
+            ),
+        ) => format!("tenant {tenant}"),
+        (Subject::Session(_) | Subject::Daemon(_), _) => "sessions".to_owned(),
+    }
+}
 
 /// The actor.
 pub(super) struct ClusterActor;
@@ -31,7 +119,7 @@ pub(super) struct ClusterActor;
 pub(super) struct ClusterState {
     queue: Queue<Work>,
     performer: Arc<Performer>,
-    registry: Registry,
+    registries: Registries,
     clock: Clock,
     metrics: Metrics,
     /// What is queued or under way.
@@ -51,18 +139,18 @@ pub(super) struct ClusterState {
 impl Actor for ClusterActor {
     type Msg = Message;
     type State = ClusterState;
-    type Arguments = (Limits, Arc<Performer>, Registry, Clock, Metrics);
+    type Arguments = (Limits, Arc<Performer>, Registries, Clock, Metrics);
 
     async fn pre_start(
         &self,
         _myself: ActorRef<Message>,
-        (limits, performer, registry, clock, metrics): Self::Arguments,
+        (limits, performer, registries, clock, metrics): Self::Arguments,
     ) -> Result<ClusterState, ActorProcessingErr> {
         let queue = Queue::new(limits, unsigned(clock.now_us()));
         Ok(ClusterState {
             queue,
             performer,
-            registry,
+            registries,
             clock,
             metrics,
             known: BTreeSet::new(),
@@ -96,40 +184,17 @@ impl ClusterState {
         if !self.known.insert(work.id.seq) {
             return;
         }
-        let object = match &work.what {
-            What::Step(Step::PutSecret { host, .. } | Step::DeleteSecret { host, .. } | Step::ReadSecret { host }) => {
-                format!("secret/{host}")
-            }
-            What::Step(step @ (Step::CreatePod { .. } | Step::DeletePod { .. } | Step::ReadPod { .. })) => format!("pod/{}", step.host()),
-            What::Tail(of) => format!("log/{}/{}", of.host, of.uid),
-        };
-        let tenant = work.app.org().to_owned();
+        let (object, tenant) = (object_of(&work.what), tenant_of(&work));
         let entry = Entry { id: work.id.seq.0, lane, tenant, object, not_before: 0, work };
         if let Err(Full(entry)) = self.queue.push(entry) {
-            tracing::warn!(app = %entry.work.app, "the queue to the API server is full");
+            tracing::warn!(subject = %entry.work.of, "the queue to the API server is full");
             self.settle(&entry.work, Outcome::Unsent, None);
         }
     }
 
     /// Every outcome is posted by this actor: one that has neither been posted nor become durable is still to come.
     fn submit_again(&mut self, work: Work, lane: Lane) {
-        let seq = work.id.seq;
-        let awaited = match &work.what {
-            What::Step(_) => self.registry.awaits(
-                &work.app,
-                |state| state.hosts.values().any(|host| host.flights.contains_key(&seq)),
-                |event| matches!(event, Event::StepSettled(settled) if settled.step == seq),
-            ),
-            What::Tail(of) => self.registry.awaits(
-                &work.app,
-                |state| state.hosts.get(&of.host).and_then(|host| host.tails.get(of)).is_some_and(|tail| !tail.settled),
-                |event| {
-                    matches!(event, Event::TailKept(kept) if kept.of == *of)
-                        || matches!(event, Event::TailUnavailable(lack) if lack.of == *of)
-                },
-            ),
-        };
-        if awaited {
+        if self.registries.awaits(&work) {
             self.submit(work, lane);
         }
     }
@@ -166,7 +231,7 @@ impl ClusterState {
                 let mut known = tried.notes();
                 known.extend(tried.events);
                 if !known.is_empty() {
-                    self.registry.bring(&entry.work.app, known);
+                    self.registries.bring(&entry.work.of, known);
                 }
                 entry.not_before = until;
                 self.queue.retry(entry);
@@ -192,12 +257,12 @@ impl ClusterState {
                 let why = TailLack::Refused;
                 vec![Event::TailUnavailable(TailUnavailable { of: of.clone(), why })]
             }),
-            What::Step(step) => {
-                self.metrics.step(step.name(), outcome);
+            What::Step(_) | What::Session(_) => {
+                self.metrics.step(name_of(&work.what), outcome);
                 self.outcome(work, outcome, tried)
             }
         };
-        self.registry.bring(&work.app, events);
+        self.registries.bring(&work.of, events);
         if self.queue.is_empty()
             && let Some(reply) = self.drained.take()
         {
@@ -268,12 +333,13 @@ impl ClusterState {
             let trying = std::panic::AssertUnwindSafe(async {
                 match &work.what {
                     What::Step(step) => performer.perform(&work, step).await,
-                    What::Tail(of) => tails::read(&performer, &work.app, of).await,
+                    What::Session(step) => performer.perform_session(&work, step).await,
+                    What::Tail(of) => tails::read(&performer, &work.of, of).await,
                 }
             });
             // Every try comes back, also one that panics: nobody knows then what it did.
             let tried = trying.catch_unwind().await.unwrap_or_else(|_| {
-                tracing::error!(app = %work.app, step = %work.id.seq, "a try of a step panicked: its outcome is unknown");
+                tracing::error!(subject = %work.of, step = %work.id.seq, "a try of a step panicked: its outcome is unknown");
                 Tried::unknown(&work)
             });
             let _ = myself.cast(Message::Tried(Box::new(entry), Box::new(tried)));
@@ -296,10 +362,10 @@ impl ClusterState {
 
     /// A step that is not sent any more says so, so that nobody has to doubt it later. A tail is asked for again by itself.
     fn give_back(&self, work: &Work) {
-        if let What::Step(step) = &work.what {
+        if matches!(work.what, What::Step(_) | What::Session(_)) {
             let outcome = if work.doubtful { Outcome::Unknown } else { Outcome::Unsent };
-            self.metrics.step(step.name(), outcome);
-            self.registry.bring(&work.app, self.outcome(work, outcome, None));
+            self.metrics.step(name_of(&work.what), outcome);
+            self.registries.bring(&work.of, self.outcome(work, outcome, None));
         }
     }
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::environments::Words;
+use super::kept;
 use crate::app::state::{App, Host, Secret};
 use crate::events::kinds::pod::{GoneHow, NodeSeen, PodGone, PodSeen, SecretGone, SecretSeen};
 use crate::events::kinds::step::Step;
 use crate::events::kinds::want::{WantConfirmed, WantMissing, WantRefused, WantSeen};
 use crate::events::record::{Draft, Event};
-use crate::ids::{HostName, Uid};
+use crate::ids::{HostName, Seq, Uid};
 
 /// A pod as seen, with what was said about it in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,14 +23,14 @@ pub(super) struct SeenPod {
 /// What the watch says of one uid: the newest view, and whether it is gone; both, so that an end is not lost to a deletion
 /// that comes right after it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Observed {
+pub struct Observed {
     pub(super) seen: Option<SeenPod>,
     pub(super) gone: Option<PodGone>,
 }
 
 /// One thing that came in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fact {
+pub enum Fact {
     /// A believed want.
     Want(WantSeen),
     /// The same for an app that waits for an answer, whatever it says.
@@ -51,7 +52,7 @@ pub(super) enum Fact {
 /// What a complete list of the pods showed of one app. They are observations besides; what it does not show is found out when it is
 /// taken in, against a state that knows everything that came before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Shown {
+pub struct Shown {
     /// The list's version: what is newer was not to be in it.
     pub(super) version: u64,
     pub(super) pods: BTreeSet<Uid>,
@@ -61,7 +62,7 @@ pub(super) struct Shown {
 
 /// What a complete list of the Secrets showed of one app: listed on its own, and compared with the state on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ShownSecrets {
+pub struct ShownSecrets {
     /// This list's own version: it says nothing of a Secret that is newer.
     pub(super) version: u64,
     pub(super) secrets: Vec<SecretSeen>,
@@ -71,22 +72,20 @@ pub(super) struct ShownSecrets {
 
 /// The last complete list, as it bears on pods that only a write of ours showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LastList {
+pub struct LastList {
     /// Its version.
     pub(super) version: u64,
     /// Names of pods that are there and cannot be read, of all apps.
     pub(super) odd: Arc<BTreeSet<String>>,
 }
 
-impl LastList {
-    /// The pods that an outcome makes known and this list did not show, though they are not newer: the answer came after the list,
-    /// and they were gone by then. What the list did show was taken in before, and is among `seen`.
-    pub(super) fn absent(&self, app: &App, seen: &BTreeSet<Uid>) -> Vec<Draft> {
+impl kept::Lists<App> for Option<LastList> {
+    fn absent(&self, app: &App, seen: &BTreeSet<Uid>) -> Vec<Draft> {
+        let Some(LastList { version, odd }) = self else { return Vec::new() };
         let pods = app.hosts.iter().filter_map(|(name, host)| Some((name, host.pod.as_ref()?)));
         let unseen = pods.filter(|(_, pod)| !seen.contains(&pod.uid));
-        let absent = unseen.filter(|(name, pod)| pod.resource_version <= self.version && !self.odd.contains(name.as_str()));
-        let gone = absent.map(|(name, pod)| absence(name, &pod.uid, self.version));
-        gone.map(Draft::input).collect()
+        let absent = unseen.filter(|(name, pod)| pod.resource_version <= *version && !odd.contains(name.as_str()));
+        absent.map(|(name, pod)| Draft::input(absence(name, &pod.uid, *version))).collect()
     }
 }
 
@@ -101,24 +100,29 @@ fn absence(host: &HostName, uid: &Uid, version: u64) -> Event {
 }
 
 impl Observed {
-    /// What came later is added to what came before.
-    pub(super) fn then(&mut self, later: Self) {
+    /// It was seen.
+    pub(super) fn seen(pod: SeenPod) -> Self {
+        Self { seen: Some(pod), gone: None }
+    }
+
+    /// The newest of both: a view never replaces a newer one, and a uid that is gone stays gone.
+    fn add_seen(&mut self, pod: SeenPod) {
+        let newer = self.seen.as_ref().is_none_or(|known| known.seen.resource_version < pod.seen.resource_version);
+        if newer && self.gone.is_none() {
+            self.seen = Some(pod);
+        }
+    }
+}
+
+impl kept::Observed<App> for Observed {
+    fn then(&mut self, later: Self) {
         if let Some(pod) = later.seen {
             self.add_seen(pod);
         }
         self.gone = later.gone.or_else(|| self.gone.take());
     }
 
-    /// The newest of both: a view never replaces a newer one, and a uid that is gone stays gone.
-    pub(super) fn add_seen(&mut self, pod: SeenPod) {
-        let newer = self.seen.as_ref().is_none_or(|known| known.seen.resource_version < pod.seen.resource_version);
-        if newer && self.gone.is_none() {
-            self.seen = Some(pod);
-        }
-    }
-
-    /// The events that are new to this state.
-    pub(super) fn events(&self, app: &App) -> Vec<Draft> {
+    fn news(&self, app: &App) -> Vec<Draft> {
         let mut drafts = Vec::new();
         if let Some(SeenPod { seen, words }) = &self.seen
             && is_news(app, seen)
@@ -134,9 +138,25 @@ impl Observed {
     }
 }
 
-impl Fact {
-    /// The events that are new to this state.
-    pub(super) fn events(&self, app: &App) -> Vec<Draft> {
+impl kept::Fact<App> for Fact {
+    fn of_events(events: Vec<Event>) -> Self {
+        Self::Events(events)
+    }
+
+    fn of_node(seen: NodeSeen) -> Self {
+        Self::Node(seen)
+    }
+
+    fn events(&self) -> Option<&[Event]> {
+        match self {
+            Self::Events(events) => Some(events),
+            Self::Want(_) | Self::Answer(_) | Self::Missing(_) | Self::Refused(_) | Self::List(_) | Self::Secrets(_) | Self::Node(_) => {
+                None
+            }
+        }
+    }
+
+    fn news(&self, app: &App, _place: Seq) -> Vec<Draft> {
         let event = match self {
             Self::Want(want) => want_news(app, want),
             Self::Answer(want) => want_news(app, want).or(Some(Event::WantConfirmed(WantConfirmed { answer: want.answer }))),

@@ -1,19 +1,17 @@
 //! What waits for a subject: bounded, because the actor framework's mailbox is not. Observations coalesce and are never refused;
 //! everything else takes a place and is refused when there is none. Folds nothing: what of it is news, its actor finds out.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::facts::{Fact, LastList, Observed, SeenPod, seen_pods};
-use crate::app::react::look_ahead;
-use crate::app::rules::Rules;
-use crate::app::state::App;
-use crate::events::kinds::pod::PodGone;
+use super::kept::{Fact as _, Kept, Lists as _, Observed as _};
 use crate::events::record::{Draft, Event};
-use crate::ids::{PackageDigest, Uid};
+use crate::ids::{Seq, Uid};
+use crate::subject::pod::At;
+use crate::subject::react::look_ahead;
+use crate::subject::rules::Rules;
 
 /// What a subject learns with its next reaction, and would not react for alone. Owed until its state shows it.
 #[derive(Debug, Clone, Default)]
@@ -25,10 +23,10 @@ pub(super) struct Quiet {
 }
 
 /// What waits for one subject.
-#[derive(Debug, Default)]
-pub(super) struct Inbox {
-    observed: Vec<(Uid, Observed)>,
-    facts: Vec<Fact>,
+#[derive(Debug)]
+pub(super) struct Inbox<M: Kept> {
+    observed: Vec<(Uid, M::Observed)>,
+    facts: Vec<M::Fact>,
     /// Places taken by `facts`; given back when the reaction that takes them in is durable.
     places: Vec<OwnedSemaphorePermit>,
     /// It is to look though nothing came: a deadline, the first list.
@@ -41,13 +39,13 @@ pub(super) struct Full;
 
 /// What one reaction takes in, as it came. The registry keeps it in hand until the reaction is durable, so that nothing is lost
 /// when the actor fails; its places are held as long, so that admission bounds what is queued and under way.
-#[derive(Debug, Default)]
-pub(super) struct Batch {
+#[derive(Debug)]
+pub(super) struct Batch<M: Kept> {
     quiet: Quiet,
-    /// The newest list that was posted before it was taken.
-    last_list: Option<LastList>,
-    observed: Vec<(Uid, Observed)>,
-    facts: Vec<Fact>,
+    /// The newest lists that were posted before it was taken.
+    lists: M::Lists,
+    observed: Vec<(Uid, M::Observed)>,
+    facts: Vec<M::Fact>,
     places: Vec<OwnedSemaphorePermit>,
     /// The reaction carries the state, before everything else.
     pub(super) carry: bool,
@@ -63,9 +61,16 @@ pub(super) struct News {
     pub(super) loud: bool,
 }
 
-impl Inbox {
+// Derived, it would ask the same of the model.
+impl<M: Kept> Default for Inbox<M> {
+    fn default() -> Self {
+        Self { observed: Vec::new(), facts: Vec::new(), places: Vec::new(), nudged: false }
+    }
+}
+
+impl<M: Kept> Inbox<M> {
     /// Takes a fact in, within `cap` of this subject and the places of all.
-    pub(super) fn admit(&mut self, fact: Fact, cap: usize, places: &Arc<Semaphore>) -> Result<(), Full> {
+    pub(super) fn admit(&mut self, fact: M::Fact, cap: usize, places: &Arc<Semaphore>) -> Result<(), Full> {
         if self.facts.len() >= cap {
             return Err(Full);
         }
@@ -75,25 +80,16 @@ impl Inbox {
     }
 
     /// Takes in what is bounded by what was asked for: outcomes, and what a list shows.
-    pub(super) fn take_in(&mut self, fact: Fact) {
+    pub(super) fn take_in(&mut self, fact: M::Fact) {
         self.facts.push(fact);
     }
 
-    pub(super) fn saw(&mut self, pod: SeenPod) {
-        self.observed(pod.seen.uid.clone()).add_seen(pod);
-    }
-
-    pub(super) fn went(&mut self, gone: PodGone) {
-        let uid = gone.uid.clone();
-        self.observed(uid).gone = Some(gone);
-    }
-
-    fn observed(&mut self, uid: Uid) -> &mut Observed {
-        let at = self.observed.iter().position(|(known, _)| *known == uid).unwrap_or_else(|| {
-            self.observed.push((uid, Observed::default()));
-            self.observed.len() - 1
-        });
-        &mut self.observed[at].1
+    /// Takes an observation in.
+    pub(super) fn observe(&mut self, uid: Uid, observed: M::Observed) {
+        match self.observed.iter_mut().find(|(known, _)| *known == uid) {
+            Some((_, before)) => before.then(observed),
+            None => self.observed.push((uid, observed)),
+        }
     }
 
     pub(super) fn nudge(&mut self) {
@@ -111,17 +107,17 @@ impl Inbox {
     }
 
     /// Takes everything out.
-    pub(super) fn take(&mut self, quiet: Quiet, last_list: Option<LastList>) -> Batch {
+    pub(super) fn take(&mut self, quiet: Quiet, lists: M::Lists) -> Batch<M> {
         let Self { observed, facts, places, .. } = std::mem::take(self);
-        Batch { quiet, last_list, observed, facts, places, carry: false, durable: AtomicBool::new(false) }
+        Batch { quiet, lists, observed, facts, places, carry: false, durable: AtomicBool::new(false) }
     }
 
     /// Puts back what a failed reaction had taken out, before everything that came since.
-    pub(super) fn put_back(&mut self, batch: Batch) {
+    pub(super) fn put_back(&mut self, batch: Batch<M>) {
         let later = std::mem::take(self);
         *self = Self { observed: batch.observed, facts: batch.facts, places: batch.places, nudged: later.nudged };
         for (uid, observed) in later.observed {
-            self.observed(uid).then(observed);
+            self.observe(uid, observed);
         }
         self.facts.extend(later.facts);
         self.places.extend(later.places);
@@ -129,35 +125,37 @@ impl Inbox {
 
     /// Whether one of the events that wait is such.
     pub(super) fn has(&self, is: impl Fn(&Event) -> bool) -> bool {
-        has(&self.facts, is)
+        has::<M>(&self.facts, is)
     }
 
-    pub(super) fn packages(&self) -> impl Iterator<Item = PackageDigest> {
-        packages(&self.observed)
+    /// The observations that wait.
+    pub(super) fn observed(&self) -> impl Iterator<Item = &M::Observed> {
+        self.observed.iter().map(|(_, observed)| observed)
     }
 }
 
-impl Batch {
+impl<M: Kept> Batch<M> {
     /// The events that are new to this state. Each fact is news, or not, after those before it: a want that changes and changes
     /// back is two.
-    pub(super) fn news(&self, app: &App) -> News {
-        let mut ahead = app.clone();
-        let mut drafts = Vec::new();
-        let mut add = |news: Vec<Draft>, ahead: &mut App| {
-            for draft in &news {
-                look_ahead(ahead, Rules::CURRENT, &draft.event);
+    pub(super) fn news(&self, state: &M, now_us: i64) -> News {
+        let mut ahead = state.clone();
+        let mut drafts: Vec<Draft> = Vec::new();
+        let add = |drafts: &mut Vec<Draft>, news: Vec<Draft>, ahead: &mut M| {
+            for draft in news {
+                look_ahead(ahead, Rules::CURRENT, &draft.event, At { seq: place(drafts), time_us: now_us });
+                drafts.push(draft);
             }
-            drafts.extend(news);
         };
-        add(self.quiet.started.iter().cloned().map(Draft::input).collect(), &mut ahead);
+        add(&mut drafts, self.quiet.started.iter().cloned().map(Draft::input).collect(), &mut ahead);
         for (_, observed) in &self.observed {
-            add(observed.events(&ahead), &mut ahead);
+            add(&mut drafts, observed.news(&ahead), &mut ahead);
         }
         for fact in &self.facts {
-            let seen = seen_pods(&ahead);
-            add(fact.events(&ahead), &mut ahead);
-            if let (Fact::Events(_), Some(list)) = (fact, &self.last_list) {
-                add(list.absent(&ahead, &seen), &mut ahead);
+            let seen = ahead.shown();
+            let news = fact.news(&ahead, place(&drafts));
+            add(&mut drafts, news, &mut ahead);
+            if fact.events().is_some() {
+                add(&mut drafts, self.lists.absent(&ahead, &seen), &mut ahead);
             }
         }
         let loud = drafts.len() > usize::from(self.quiet.started.is_some());
@@ -165,9 +163,16 @@ impl Batch {
         News { drafts, loud }
     }
 
+    /// Tells whoever waits for what became of a fact; see [`super::kept::Fact::taken`].
+    pub(super) fn taken(&self, before: &Arc<M>, real: &dyn Fn(Seq) -> Seq) {
+        for fact in &self.facts {
+            fact.taken(before, real);
+        }
+    }
+
     /// Whether a subject that has taken it in knows what this incarnation's list showed of it.
-    pub(super) fn is_listed(&self, app: &App) -> bool {
-        self.quiet.listed.is_some() || (self.quiet.started.is_none() && app.listed.is_some())
+    pub(super) fn is_listed(&self, state: &M) -> bool {
+        self.quiet.listed.is_some() || (self.quiet.started.is_none() && state.listed().is_some())
     }
 
     /// What it says is in the log now: whatever happens, it is not to be taken in again.
@@ -180,25 +185,27 @@ impl Batch {
     }
 
     pub(super) fn has(&self, is: impl Fn(&Event) -> bool) -> bool {
-        has(&self.facts, is)
+        has::<M>(&self.facts, is)
     }
 
-    pub(super) fn packages(&self) -> impl Iterator<Item = PackageDigest> {
-        packages(&self.observed)
+    /// The observations in it.
+    pub(super) fn observed(&self) -> impl Iterator<Item = &M::Observed> {
+        self.observed.iter().map(|(_, observed)| observed)
     }
 
     /// The same facts, without their places.
     pub(super) fn copy(&self) -> Self {
-        let Self { quiet, last_list, observed, facts, .. } = self;
-        Self { quiet: quiet.clone(), last_list: last_list.clone(), observed: observed.clone(), facts: facts.clone(), ..Self::default() }
+        let Self { quiet, lists, observed, facts, .. } = self;
+        let (quiet, lists, observed, facts) = (quiet.clone(), lists.clone(), observed.clone(), facts.clone());
+        Self { quiet, lists, observed, facts, places: Vec::new(), carry: false, durable: AtomicBool::new(false) }
     }
 }
 
-fn has(facts: &[Fact], is: impl Fn(&Event) -> bool) -> bool {
-    facts.iter().any(|fact| matches!(fact, Fact::Events(events) if events.iter().any(&is)))
+/// The place of the next input.
+fn place(drafts: &[Draft]) -> Seq {
+    Seq::provisional(drafts.len() as u64)
 }
 
-fn packages(observed: &[(Uid, Observed)]) -> impl Iterator<Item = PackageDigest> {
-    let digests: BTreeSet<PackageDigest> = observed.iter().filter_map(|(_, observed)| observed.seen.as_ref()?.seen.sha256).collect();
-    digests.into_iter()
+fn has<M: Kept>(facts: &[M::Fact], is: impl Fn(&Event) -> bool) -> bool {
+    facts.iter().any(|fact| fact.events().is_some_and(|events| events.iter().any(&is)))
 }

@@ -2,6 +2,7 @@
 //!
 //! Others hold typed handles, never a channel or an actor's reference. The guarantees are in ARCHITECTURE.md, "Actors".
 
+mod apps;
 mod beat;
 mod carry;
 mod cluster;
@@ -11,11 +12,14 @@ mod environments;
 mod facts;
 mod health;
 mod inbox;
+mod kept;
 mod perform;
 mod registry;
 mod replay;
 mod reports;
+mod restart;
 mod secrets;
+mod sessions;
 mod slot;
 mod start;
 mod subject;
@@ -32,3 +36,4 @@ pub use committer::{Committer, CommitterThread};
 pub use daemon::{Daemon, Ended, Parts};
 pub use health::{Health, Vitals};
 pub use registry::Registry;
+pub use sessions::{Called, NotCalled, Sessions};

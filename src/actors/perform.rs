@@ -6,18 +6,20 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::environments::Environments;
+use super::sessions::policy::{PolicyGuard, Unconfirmed};
 use super::work::Work;
 use crate::events::kinds::pod::PodSeen;
+use crate::events::kinds::session::SessionStep;
 use crate::events::kinds::step::{ApiCalled, ObjectSeen, Refusal, Step};
 use crate::events::kinds::want::{EnvironmentFetched, SourceKept};
 use crate::events::record::Event;
 use crate::gateway::{Gateway, GatewayError, Kept, SourceError, SourceStore};
-use crate::ids::{AppId, PackageDigest, Word};
+use crate::ids::{AppId, PackageDigest, SessionId, Subject, Word};
 use crate::kube::answer::Answer;
 use crate::kube::environment::Environment;
 use crate::kube::labels::Ownership;
 use crate::kube::manifest::Order;
-use crate::kube::perform::{Cluster, Performed};
+use crate::kube::perform::{Cluster, Performed, SessionPerformed};
 
 /// What became of one try.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +41,7 @@ pub(super) struct Tried {
 
 impl Tried {
     /// Nothing was sent.
-    fn unsent(work: &Work, answer: Answer) -> Self {
+    pub(super) fn unsent(work: &Work, answer: Answer) -> Self {
         Self { answer, attempts: work.attempts, ..Self::default() }
     }
 
@@ -49,7 +51,13 @@ impl Tried {
     }
 
     fn of(performed: Performed, app: &AppId) -> Self {
-        let observed = performed.observed.filter(|seen| seen.ownership == Ownership::Ours(app.clone())).map(|seen| seen.seen);
+        let observed = performed.observed.as_ref().filter(|seen| seen.ownership == Ownership::Ours(app.clone()));
+        let events = observed.map(|seen| Event::PodSeen(PodSeen::clone(&seen.seen))).into_iter().collect();
+        Self { events, ..Self::sent(performed) }
+    }
+
+    /// What was sent, and answered.
+    fn sent(performed: Performed) -> Self {
         Self {
             answer: performed.answer,
             object: performed.object,
@@ -59,7 +67,7 @@ impl Tried {
             requests: performed.requests,
             calls: performed.calls,
             explained: performed.explained,
-            events: observed.map(|seen: PodSeen| Event::PodSeen(seen)).into_iter().collect(),
+            events: Vec::new(),
         }
     }
 
@@ -78,16 +86,24 @@ pub(super) struct Performer {
     pub(super) digest_key: [u8; 32],
     /// For redaction.
     pub(super) environments: Environments,
+    /// Sessions, if there are any.
+    pub(super) sessions: Option<PolicyGuard>,
 }
 
 impl Performer {
-    pub(super) fn new(cluster: Cluster, gateway: Arc<dyn Gateway>, sources: SourceStore, digest_key: [u8; 32]) -> Self {
-        Self { cluster, gateway, sources, digest_key, environments: Environments::default() }
+    pub(super) fn new(
+        cluster: Cluster,
+        gateway: Arc<dyn Gateway>,
+        sources: SourceStore,
+        digest_key: [u8; 32],
+        sessions: Option<PolicyGuard>,
+    ) -> Self {
+        Self { cluster, gateway, sources, digest_key, environments: Environments::default(), sessions }
     }
 
     pub(super) async fn perform(&self, work: &Work, step: &Step) -> Tried {
-        let order =
-            |release: u64| Order { app: work.app.clone(), host: step.host().clone(), release, step: work.id, attempts: work.attempts };
+        let Subject::App(app) = &work.of else { return Tried::unsent(work, Answer::AGAIN) };
+        let order = |release: u64| Order { app: app.clone(), host: step.host().clone(), release, step: work.id, attempts: work.attempts };
         let performed = match step {
             Step::PutSecret { release, sha256, present_will_do, .. } => {
                 return self.put_secret(work, &order(*release), *sha256, *present_will_do).await;
@@ -96,13 +112,46 @@ impl Performer {
             Step::DeletePod { uid, grace_s, forced, .. } => self.cluster.delete_pod(&order(0), uid, *grace_s, *forced).await,
             Step::DeleteSecret { uid, host } => {
                 let performed = self.cluster.delete_secret(&order(0), uid).await;
-                self.environments.keep(&work.app, host, None);
+                self.environments.keep(app, host, None);
                 performed
             }
             Step::ReadPod { .. } => self.cluster.read_pod(&order(0)).await,
             Step::ReadSecret { .. } => self.cluster.read_secret(&order(0)).await,
         };
-        Tried::of(performed, &work.app)
+        Tried::of(performed, app)
+    }
+
+    /// One try of a session's step; no pod before the policy of sessions is confirmed.
+    pub(super) async fn perform_session(&self, work: &Work, step: &SessionStep) -> Tried {
+        let (Some(sessions), Subject::Session(id)) = (&self.sessions, &work.of) else { return Tried::unsent(work, Answer::AGAIN) };
+        if !matches!(step, SessionStep::CreatePod { .. }) {
+            return self.send_session(id, work, work.attempts, step).await;
+        }
+        let confirmed = match sessions.confirm(work.id, work.attempts).await {
+            Ok(confirmed) => confirmed,
+            Err(unconfirmed) => {
+                return match *unconfirmed {
+                    Unconfirmed::Widened(why) => {
+                        let explained = "another network policy selects the pods of sessions (sessions.strict_policy)".to_owned();
+                        Tried { explained: Some(explained), ..Tried::unsent(work, Answer::Refused(why)) }
+                    }
+                    Unconfirmed::Performed(performed) => before_the_pod(performed, Vec::new()),
+                };
+            }
+        };
+        let attempts = confirmed.as_ref().map_or(work.attempts, |confirmed| confirmed.attempts);
+        let mut tried = self.send_session(id, work, attempts, step).await;
+        if let Some(confirmed) = confirmed {
+            tried.requests += confirmed.requests;
+            tried.calls.splice(0..0, confirmed.calls);
+        }
+        tried
+    }
+
+    async fn send_session(&self, id: &SessionId, work: &Work, attempts: u32, step: &SessionStep) -> Tried {
+        let Some(sessions) = &self.sessions else { return Tried::unsent(work, Answer::AGAIN) };
+        let SessionPerformed { performed, seen } = sessions.cluster.perform(id, work.id, attempts, step).await;
+        Tried { events: seen.into_iter().collect(), ..Tried::sent(performed) }
     }
 
     async fn put_secret(&self, work: &Work, order: &Order, sha256: Option<PackageDigest>, present_will_do: bool) -> Tried {
@@ -169,7 +218,7 @@ impl Performer {
         };
         let policy = self.cluster.ensure_policy(order.step, order.attempts).await;
         if !is_done(&policy) {
-            return before_the_pod(policy, work, events);
+            return before_the_pod(policy, events);
         }
         order.attempts = policy.attempts;
         let (mut requests, mut calls) = (policy.requests, policy.calls);
@@ -179,7 +228,7 @@ impl Performer {
                 Ok(Some(file)) => {
                     let put = self.cluster.put_secret(&order, Some(&file), false).await;
                     if !is_done(&put) {
-                        return before_the_pod(put, work, events);
+                        return before_the_pod(put, events);
                     }
                     order.attempts = put.attempts;
                     requests += put.requests;
@@ -189,7 +238,7 @@ impl Performer {
             }
         }
         let performed = self.cluster.create_pod(&order, &sha256).await;
-        let mut tried = Tried::of(performed, &work.app);
+        let mut tried = Tried::of(performed, &order.app);
         tried.requests += requests;
         tried.events.extend(events);
         tried.calls.splice(0..0, calls);
@@ -213,14 +262,14 @@ fn is_done(stage: &Performed) -> bool {
 }
 
 /// A stage of a create came to nothing: whatever became of it, the pod was not sent.
-fn before_the_pod(stage: Performed, work: &Work, events: Vec<Event>) -> Tried {
+fn before_the_pod(stage: Performed, events: Vec<Event>) -> Tried {
     let mut answer = stage.answer.clone();
     if let Answer::RetryLater { doubtful, .. } = &mut answer {
         *doubtful = false;
     } else if answer == Answer::Unknown {
         answer = Answer::AGAIN;
     }
-    Tried { answer, object: None, events, ..Tried::of(stage, &work.app) }
+    Tried { answer, object: None, events, ..Tried::sent(stage) }
 }
 
 fn source_kept(sha256: PackageDigest, kept: Kept, from: &str) -> Event {
@@ -232,6 +281,6 @@ fn refused(work: &Work, error: &SourceError) -> Tried {
         SourceError::Gateway(GatewayError::Refused { .. }) => Answer::Refused(Refusal::Source),
         SourceError::Gateway(GatewayError::Retry { .. } | GatewayError::Unauthorised { .. }) | SourceError::Disk { .. } => Answer::AGAIN,
     };
-    tracing::info!(app = %work.app, error = %error, "the package cannot be had");
+    tracing::info!(subject = %work.of, error = %error, "the package cannot be had");
     Tried { explained: Some(error.to_string()), ..Tried::unsent(work, answer) }
 }

@@ -1,4 +1,4 @@
-//! Every subject of the incarnation: its committed state, what waits for it, and when it is to look again.
+//! Every subject of a sort in the incarnation: its committed state, what waits for it, and when it is to look again.
 //!
 //! A subject at rest is only its state here; an actor exists while there is something to do. One lock, held for moments.
 
@@ -8,87 +8,98 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ractor::ActorRef;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::facts::{Fact, LastList, SeenPod, Shown, ShownSecrets};
 use super::inbox::{Batch, Full, Inbox};
+use super::kept::{Fact as _, Kept};
 use super::slot::{Activity, Slot, Slots};
 use super::subject::Wake;
 use super::wheel::Wheel;
 use crate::app::state::App;
-use crate::config::Limits;
-use crate::events::kinds::daemon::PlanSettings;
-use crate::events::kinds::pod::{NodeReady, NodeSeen, PodGone, SecretSeen};
+use crate::events::kinds::pod::{NodeReady, NodeSeen};
 use crate::events::record::Event;
-use crate::ids::{AppId, HostName, PackageDigest, Uid, Word};
+use crate::ids::{Subject, Uid, Word};
 
-/// All subjects; cheap to clone, all clones are one.
-#[derive(Clone)]
-pub struct Registry(Arc<Inner>);
+/// All subjects of a sort; cheap to clone, all clones are one.
+pub struct Registry<M: Kept = App>(Arc<Inner<M>>);
 
-struct Inner {
-    slots: Mutex<Slots>,
+struct Inner<M: Kept> {
+    slots: Mutex<Slots<M>>,
     places: Arc<Semaphore>,
-    inbox_cap: usize,
-    apps_max: usize,
-    wheel: Wheel,
+    bounds: Bounds,
+    wheel: Wheel<M::Key>,
     /// Subjects that need an actor; read by the supervisor. Unbounded, but a subject is in it once at most.
-    to_activate: mpsc::UnboundedSender<AppId>,
+    to_activate: mpsc::UnboundedSender<Subject>,
 }
 
-impl Registry {
+/// What a registry admits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Facts that wait for one subject.
+    pub(super) inbox: usize,
+    /// Subjects that are not over.
+    pub(super) subjects: usize,
+}
+
+// Derived, it would ask the same of the model.
+impl<M: Kept> Clone for Registry<M> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<M: Kept> Registry<M> {
     /// The subjects that a replay found, and those of them whose log cannot be folded. `started` is what each learns with its
-    /// next reaction.
+    /// next reaction; `places` is what all facts of all sorts share.
     pub(super) fn new(
-        states: BTreeMap<AppId, App>,
-        broken: &BTreeSet<AppId>,
+        states: BTreeMap<M::Key, M>,
+        broken: &BTreeSet<M::Key>,
         started: Event,
-        limits: &Limits,
-        wheel: Wheel,
-        to_activate: mpsc::UnboundedSender<AppId>,
+        (bounds, places): (Bounds, Arc<Semaphore>),
+        wheel: Wheel<M::Key>,
+        to_activate: mpsc::UnboundedSender<Subject>,
     ) -> Self {
-        let slots = states.into_iter().map(|(app, state)| {
-            let is_broken = broken.contains(&app);
-            (app, Slot::new(state, is_broken))
+        let mut tally = M::Tally::default();
+        let slots = states.into_iter().map(|(key, state)| {
+            M::count(&mut tally, &M::default(), &state);
+            let is_broken = broken.contains(&key);
+            (key, Slot::new(state, is_broken))
         });
         let slots = Slots {
-            by_app: slots.collect(),
+            by_key: slots.collect(),
             nodes: BTreeMap::new(),
             started,
             listed: None,
-            last_list: None,
+            lists: M::Lists::default(),
+            tally,
             settling: false,
             closed: false,
         };
-        Self(Arc::new(Inner {
-            slots: Mutex::new(slots),
-            places: Arc::new(Semaphore::new(limits.inbox as usize)),
-            inbox_cap: limits.inbox_subject as usize,
-            apps_max: limits.apps as usize,
-            wheel,
-            to_activate,
-        }))
+        Self(Arc::new(Inner { slots: Mutex::new(slots), places, bounds, wheel, to_activate }))
     }
 
     /// Nothing under it folds or plans, so that nothing under it panics half-way through a change.
-    pub(super) fn slots(&self) -> MutexGuard<'_, Slots> {
+    pub(super) fn slots(&self) -> MutexGuard<'_, Slots<M>> {
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn post(&self, app: &AppId, put: impl FnOnce(&mut Inbox) -> Result<(), Full>) -> Result<(), Full> {
-        let mut slots = self.slots();
-        let max = self.0.apps_max;
-        if slots.closed || (!slots.by_app.contains_key(app) && slots.by_app.len() >= max && slots.living() >= max) {
+    fn post(&self, key: &M::Key, put: impl FnOnce(&mut Inbox<M>) -> Result<(), Full>) -> Result<(), Full> {
+        self.post_to(&mut self.slots(), key, put)
+    }
+
+    fn post_to(&self, slots: &mut Slots<M>, key: &M::Key, put: impl FnOnce(&mut Inbox<M>) -> Result<(), Full>) -> Result<(), Full> {
+        let max = self.0.bounds.subjects;
+        if slots.closed || (!slots.by_key.contains_key(key) && slots.by_key.len() >= max && slots.living() >= max) {
             return Err(Full);
         }
-        let slot = slots.slot(app);
+        let slot = slots.slot(key);
         if slot.quarantined {
             return Ok(());
         }
         put(&mut slot.inbox)?;
-        self.wake(app, slot);
+        self.wake(key, slot);
         Ok(())
     }
 
-    pub(super) fn wake(&self, app: &AppId, slot: &mut Slot) {
+    pub(super) fn wake(&self, key: &M::Key, slot: &mut Slot<M>) {
         match &slot.actor {
             Activity::Active(actor) => {
                 // One that is failing is seen by its supervisor, which wakes the next one.
@@ -97,7 +108,7 @@ impl Registry {
             Activity::Asked => {}
             Activity::Resting => {
                 slot.actor = Activity::Asked;
-                let _ = self.0.to_activate.send(app.clone());
+                let _ = self.0.to_activate.send(M::subject(key));
             }
         }
     }
@@ -106,86 +117,62 @@ impl Registry {
     ///
     /// # Errors
     /// When there is no place for it: the source offers it again.
-    pub(super) fn offer(&self, app: &AppId, fact: Fact) -> Result<(), Full> {
-        self.post(app, |inbox| inbox.admit(fact, self.0.inbox_cap, &self.0.places))
+    pub(super) fn offer(&self, key: &M::Key, fact: M::Fact) -> Result<(), Full> {
+        self.offer_to(&mut self.slots(), key, fact)
+    }
+
+    /// The same, under the lock.
+    pub(super) fn offer_to(&self, slots: &mut Slots<M>, key: &M::Key, fact: M::Fact) -> Result<(), Full> {
+        self.post_to(slots, key, |inbox| inbox.admit(fact, self.0.bounds.inbox, &self.0.places))
     }
 
     /// Brings what was asked for: never refused while the incarnation lasts.
-    pub(super) fn bring(&self, app: &AppId, events: Vec<Event>) {
-        let _ = self.post(app, |inbox| {
-            inbox.take_in(Fact::Events(events));
+    pub(super) fn bring(&self, key: &M::Key, events: Vec<Event>) {
+        let _ = self.post(key, |inbox| {
+            inbox.take_in(M::Fact::of_events(events));
             Ok(())
         });
     }
 
-    /// A pod was seen.
-    pub(super) fn saw(&self, app: &AppId, pod: SeenPod) {
-        let _ = self.post(app, |inbox| {
-            inbox.saw(pod);
+    /// An object was seen, or is gone.
+    pub(super) fn observe(&self, key: &M::Key, uid: &Uid, observed: M::Observed) {
+        let _ = self.post(key, |inbox| {
+            inbox.observe(uid.clone(), observed);
             Ok(())
-        });
-    }
-
-    /// A pod is gone; it was last seen so. Both at once, so that they are one reaction.
-    pub(super) fn went(&self, app: &AppId, pod: SeenPod, gone: PodGone) {
-        let _ = self.post(app, |inbox| {
-            inbox.saw(pod);
-            inbox.went(gone);
-            Ok(())
-        });
-    }
-
-    /// A complete list of the pods, by app: each subject compares it with what it knows.
-    pub(super) fn listed(&self, version: u64, mut pods: BTreeMap<AppId, Vec<SeenPod>>, odd: &Arc<BTreeSet<String>>) {
-        let named: Vec<AppId> = pods.keys().cloned().collect();
-        self.tell_all(&named, Some(LastList { version, odd: Arc::clone(odd) }), |app, slot| {
-            let shown = pods.remove(app).unwrap_or_default();
-            let uids: BTreeSet<Uid> = shown.iter().map(|pod| pod.seen.uid.clone()).collect();
-            slot.take_list(shown, Shown { version, pods: uids, odd: Arc::clone(odd) });
-        });
-    }
-
-    /// A complete list of the Secrets, by app; `complete` as [`ShownSecrets::complete`].
-    pub(super) fn secrets_listed(&self, version: u64, mut secrets: BTreeMap<AppId, Vec<SecretSeen>>, complete: bool) {
-        let named: Vec<AppId> = secrets.keys().cloned().collect();
-        self.tell_all(&named, None, |app, slot| {
-            slot.take_secrets(ShownSecrets { version, secrets: secrets.remove(app).unwrap_or_default(), complete });
         });
     }
 
     /// Lets every subject plan, once in an incarnation: what it knows is of this list.
     pub(super) fn may_plan(&self, listed: Event) {
         self.slots().listed.get_or_insert(listed);
-        self.tell_all(&[], None, |_, slot| slot.inbox.nudge());
+        self.tell_all(&[], |_| {}, |_, slot| slot.inbox.nudge());
     }
 
-    /// Tells every subject, and those that become known by it; with the list of pods that is told, if it is one.
-    fn tell_all(&self, named: &[AppId], list: Option<LastList>, mut tell: impl FnMut(&AppId, &mut Slot)) {
+    /// Tells every subject, and those that become known by it; with the list that is told, if it is one.
+    pub(super) fn tell_all(&self, named: &[M::Key], list: impl FnOnce(&mut M::Lists), mut tell: impl FnMut(&M::Key, &mut Slot<M>)) {
         let mut slots = self.slots();
         if slots.closed {
             return;
         }
-        for app in named {
-            slots.slot(app);
+        for key in named {
+            slots.slot(key);
         }
-        if let Some(list) = list {
-            slots.last_list = Some(list);
-        }
-        for (app, slot) in slots.by_app.iter_mut().filter(|(_, slot)| !slot.quarantined) {
-            tell(app, slot);
+        list(&mut slots.lists);
+        for (key, slot) in slots.by_key.iter_mut().filter(|(_, slot)| !slot.quarantined) {
+            tell(key, slot);
             if slot.inbox.has_work() {
-                self.wake(app, slot);
+                self.wake(key, slot);
             }
         }
     }
 
-    /// A node's condition: told to the apps that have a pod there.
+    /// A node's condition: told to the subjects that have a pod there.
     pub(super) fn node(&self, seen: &NodeSeen) {
         let mut slots = self.slots();
         slots.nodes.insert(seen.node.clone(), seen.ready);
-        for (app, slot) in &mut slots.by_app {
+        for (key, slot) in &mut slots.by_key {
             if slot.node_became(seen) {
-                self.wake(app, slot);
+                self.wake(key, slot);
             }
         }
     }
@@ -193,12 +180,13 @@ impl Registry {
     /// A complete list of the nodes: what a pod was bound to and is not in it is gone.
     pub(super) fn nodes_listed(&self, seen: &[NodeSeen]) {
         let mut slots = self.slots();
-        let Slots { by_app, nodes, .. } = &mut *slots;
+        let Slots { by_key, nodes, .. } = &mut *slots;
         *nodes = seen.iter().map(|seen| (seen.node.clone(), seen.ready)).collect();
-        for (app, slot) in by_app {
-            let seen = slot.bound_to().map(|node| NodeSeen { ready: *nodes.get(&node).unwrap_or(&NodeReady::Gone), node });
+        for (key, slot) in by_key {
+            let seen =
+                slot.state.bound_to().into_iter().map(|node| NodeSeen { ready: *nodes.get(&node).unwrap_or(&NodeReady::Gone), node });
             if seen.collect::<Vec<_>>().iter().filter(|seen| slot.node_became(seen)).count() > 0 {
-                self.wake(app, slot);
+                self.wake(key, slot);
             }
         }
     }
@@ -207,23 +195,23 @@ impl Registry {
     pub(super) fn nodes_lost(&self) {
         let mut slots = self.slots();
         slots.nodes.clear();
-        for (app, slot) in &mut slots.by_app {
-            let known: Vec<Word> = slot.bound_to().filter(|node| slot.state.nodes.contains_key(node)).collect();
+        for (key, slot) in &mut slots.by_key {
+            let known: Vec<Word> = slot.state.bound_to().into_iter().filter(|node| slot.state.nodes().contains_key(node)).collect();
             let told = known.into_iter().map(|node| NodeSeen { node, ready: NodeReady::Unwatched });
             if told.filter(|seen| slot.node_became(seen)).count() > 0 {
-                self.wake(app, slot);
+                self.wake(key, slot);
             }
         }
     }
 
     /// Takes what waits for a subject, and its state; `None` when there is nothing to react to. What is taken is kept in hand
     /// until [`Registry::commit`].
-    pub(super) fn take(&self, app: &AppId) -> Option<(Arc<App>, Arc<Batch>)> {
+    pub(super) fn take(&self, key: &M::Key) -> Option<(Arc<M>, Arc<Batch<M>>)> {
         let mut slots = self.slots();
-        let owed = slots.owed(&slots.by_app.get(app)?.state);
-        let last_list = slots.last_list.clone();
-        let slot = slots.by_app.get_mut(app).filter(|slot| !slot.quarantined && slot.inbox.has_work())?;
-        let mut batch = slot.inbox.take(owed, last_list);
+        let owed = slots.owed(&slots.by_key.get(key)?.state);
+        let lists = slots.lists.clone();
+        let slot = slots.by_key.get_mut(key).filter(|slot| !slot.quarantined && slot.inbox.has_work())?;
+        let mut batch = slot.inbox.take(owed, lists);
         batch.carry = slot.carries_now();
         let batch = Arc::new(batch);
         slot.in_hand = Some(Arc::clone(&batch));
@@ -231,37 +219,37 @@ impl Registry {
     }
 
     /// A reaction is durable: its state is the subject's now, and what it took in is done with.
-    pub(super) fn commit(&self, app: &AppId, state: Arc<App>) {
+    pub(super) fn commit(&self, key: &M::Key, state: Arc<M>) {
         let mut slots = self.slots();
-        let Slots { by_app, nodes, .. } = &mut *slots;
-        let Some(slot) = by_app.get_mut(app) else { return };
+        slots.set(key, state);
+        let Slots { by_key, nodes, .. } = &mut *slots;
+        let Some(slot) = by_key.get_mut(key) else { return };
         slot.in_hand = None;
         slot.failures = 0;
-        slot.state = state;
-        let seen = slot.bound_to().filter_map(|node| nodes.get(&node).map(|ready| NodeSeen { node, ready: *ready }));
+        let seen = slot.state.bound_to().into_iter().filter_map(|node| nodes.get(&node).map(|ready| NodeSeen { node, ready: *ready }));
         for seen in seen.collect::<Vec<_>>() {
             slot.node_became(&seen);
         }
     }
 
     /// The reaction came to nothing: what it took in was no news.
-    pub(super) fn nothing_new(&self, app: &AppId) {
-        if let Some(slot) = self.slots().by_app.get_mut(app) {
+    pub(super) fn nothing_new(&self, key: &M::Key) {
+        if let Some(slot) = self.slots().by_key.get_mut(key) {
             slot.in_hand = None;
             slot.failures = 0;
         }
     }
 
     /// Lets a subject wait until `wake_us`, with its actor or without, unless something came meanwhile; says whether it waits.
-    pub(super) fn rest(&self, app: &AppId, wake_us: Option<i64>, keeps_actor: bool) -> bool {
+    pub(super) fn rest(&self, key: &M::Key, wake_us: Option<i64>, keeps_actor: bool) -> bool {
         let mut slots = self.slots();
         let settling = slots.settling;
-        let Some(slot) = slots.by_app.get_mut(app) else { return true };
+        let Some(slot) = slots.by_key.get_mut(key) else { return true };
         if slot.inbox.has_work() {
             return false;
         }
         // Under the lock: a deadline that passes now nudges a subject that is known to wait.
-        self.0.wheel.set(app, wake_us.filter(|_| !settling));
+        self.0.wheel.set(key, wake_us.filter(|_| !settling));
         if !keeps_actor {
             slot.actor = Activity::Resting;
         }
@@ -269,21 +257,21 @@ impl Registry {
     }
 
     /// The subject has its actor.
-    pub(super) fn activated(&self, app: &AppId, actor: ActorRef<Wake>) {
-        if let Some(slot) = self.slots().by_app.get_mut(app) {
+    pub(super) fn activated(&self, key: &M::Key, actor: ActorRef<Wake>) {
+        if let Some(slot) = self.slots().by_key.get_mut(key) {
             slot.actor = Activity::Active(actor);
-            self.wake(app, slot);
+            self.wake(key, slot);
         }
     }
 
     /// The subject's actor failed: its state is the log's now, and what it had in hand waits again, unless that is in the log.
     /// Gives how often it failed in a row.
-    pub(super) fn failed(&self, app: &AppId, of_log: App) -> u32 {
+    pub(super) fn failed(&self, key: &M::Key, of_log: M) -> u32 {
         let mut slots = self.slots();
-        let Some(slot) = slots.by_app.get_mut(app) else { return 0 };
+        slots.set(key, Arc::new(of_log));
+        let Some(slot) = slots.by_key.get_mut(key) else { return 0 };
         slot.failures += 1;
         slot.actor = Activity::Resting;
-        slot.state = Arc::new(of_log);
         if let Some(batch) = slot.in_hand.take().filter(|batch| !batch.is_durable()) {
             slot.inbox.put_back(Arc::try_unwrap(batch).unwrap_or_else(|shared| shared.copy()));
         }
@@ -292,9 +280,9 @@ impl Registry {
     }
 
     /// Whether a step is in flight and its word of that kind has not come.
-    pub(super) fn awaits(&self, app: &AppId, flies: impl Fn(&App) -> bool, is_word: impl Fn(&Event) -> bool) -> bool {
+    pub(super) fn awaits(&self, key: &M::Key, flies: impl Fn(&M) -> bool, is_word: impl Fn(&Event) -> bool) -> bool {
         let slots = self.slots();
-        slots.by_app.get(app).is_some_and(|slot| {
+        slots.by_key.get(key).is_some_and(|slot| {
             flies(&slot.state) && !slot.inbox.has(&is_word) && !slot.in_hand.as_ref().is_some_and(|batch| batch.has(&is_word))
         })
     }
@@ -303,17 +291,19 @@ impl Registry {
     pub(super) fn settle_down(&self) {
         let mut slots = self.slots();
         slots.settling = true;
-        for app in slots.by_app.keys() {
-            self.0.wheel.set(app, None);
+        for key in slots.by_key.keys() {
+            self.0.wheel.set(key, None);
         }
     }
 
     /// A subject is shown as it is and not acted on any more; what waits for it is forgotten, and found again by the next
     /// incarnation's list and first answer.
-    pub(super) fn quarantine(&self, app: &AppId, state: App) {
-        if let Some(slot) = self.slots().by_app.get_mut(app) {
-            self.0.wheel.set(app, None);
-            slot.state = Arc::new(App { quarantined: true, ..state });
+    pub(super) fn quarantine(&self, key: &M::Key, mut state: M) {
+        state.quarantine();
+        let mut slots = self.slots();
+        slots.set(key, Arc::new(state));
+        if let Some(slot) = slots.by_key.get_mut(key) {
+            self.0.wheel.set(key, None);
             slot.inbox = Inbox::default();
             slot.in_hand = None;
             slot.quarantined = true;
@@ -321,16 +311,23 @@ impl Registry {
     }
 
     /// Asks for a reaction though nothing came: a deadline, or a start after a failure.
-    pub(super) fn nudge(&self, app: &AppId) {
-        if let Some(slot) = self.slots().by_app.get_mut(app).filter(|slot| !slot.quarantined) {
+    pub(super) fn nudge(&self, key: &M::Key) {
+        if let Some(slot) = self.slots().by_key.get_mut(key).filter(|slot| !slot.quarantined) {
             slot.inbox.nudge();
-            self.wake(app, slot);
+            self.wake(key, slot);
         }
     }
 
     /// Takes in nothing more.
     pub(super) fn close(&self) {
-        self.slots().closed = true;
+        let mut slots = self.slots();
+        slots.closed = true;
+        for slot in slots.by_key.values_mut() {
+            // Whoever waits learns by this that nothing comes any more.
+            slot.watched = None;
+            slot.inbox = Inbox::default();
+            slot.in_hand = None;
+        }
     }
 
     /// The first list of this incarnation was taken, and subjects plan.
@@ -341,53 +338,31 @@ impl Registry {
 
     /// A subject's state as of its last reaction.
     #[must_use]
-    pub fn state(&self, app: &AppId) -> Option<Arc<App>> {
-        self.slots().by_app.get(app).map(|slot| Arc::clone(&slot.state))
-    }
-
-    /// Whether a good answer was recorded for this state in this incarnation: what replay gave still says so of the one before.
-    pub(super) fn is_confirmed(&self, state: &App) -> bool {
-        state.confirmed && self.slots().owed(state).started.is_none()
+    pub fn state(&self, key: &M::Key) -> Option<Arc<M>> {
+        self.slots().by_key.get(key).map(|slot| Arc::clone(&slot.state))
     }
 
     /// Every subject's state.
     #[must_use]
-    pub fn states(&self) -> Vec<(AppId, Arc<App>)> {
-        self.slots().by_app.iter().map(|(app, slot)| (app.clone(), Arc::clone(&slot.state))).collect()
+    pub fn states(&self) -> Vec<(M::Key, Arc<M>)> {
+        self.slots().by_key.iter().map(|(key, slot)| (key.clone(), Arc::clone(&slot.state))).collect()
     }
 
     /// Subjects that have an actor, or are about to.
     #[must_use]
     pub fn active(&self) -> usize {
-        self.slots().by_app.values().filter(|slot| !matches!(slot.actor, Activity::Resting)).count()
+        self.slots().by_key.values().filter(|slot| !matches!(slot.actor, Activity::Resting)).count()
     }
 
     /// Subjects with a reaction under way or due.
     #[must_use]
     pub fn busy(&self) -> usize {
-        self.slots().by_app.values().filter(|slot| slot.has_work()).count()
-    }
-
-    /// The packages that a want in force or a pod names, those that are about to be known included.
-    #[must_use]
-    pub fn packages(&self, settings: &PlanSettings) -> BTreeSet<PackageDigest> {
-        let slots = self.slots();
-        let mut named = BTreeSet::new();
-        for slot in slots.by_app.values() {
-            let want = slot.state.wanted(settings.withdraw_after, settings.withdraw_after_mass);
-            named.extend(want.iter().map(|want| want.sha256));
-            let is_named = |name: &HostName| want.is_some_and(|want| want.host == *name || want.live_host.as_ref() == Some(name));
-            let hosts = slot.state.hosts.iter().filter(|(name, host)| is_named(name) || !host.is_forgettable());
-            named.extend(hosts.filter_map(|(_, host)| host.sha256));
-            named.extend(slot.inbox.packages());
-            named.extend(slot.in_hand.iter().flat_map(|batch| batch.packages()));
-        }
-        named
+        self.slots().by_key.values().filter(|slot| slot.has_work()).count()
     }
 
     /// When a subject looks again, log time.
     #[must_use]
-    pub fn looks_again_us(&self, app: &AppId) -> Option<i64> {
-        self.0.wheel.get(app)
+    pub fn looks_again_us(&self, key: &M::Key) -> Option<i64> {
+        self.0.wheel.get(key)
     }
 }

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use super::kept::Kept;
 use crate::app::carry::Waiting;
-use crate::app::react::committed_safely;
-use crate::app::rules::Rules;
-use crate::app::state::App;
 use crate::events::kinds::tail::TailOf;
 use crate::events::log::LogReader;
 use crate::events::record::{Event, Record};
 use crate::events::stored::Body;
 use crate::ids::{Seq, Subject};
+use crate::subject::react::committed_safely;
+use crate::subject::rules::Rules;
 
 /// What a subject's log gives.
 #[derive(Debug, Default)]
-pub(super) struct Replayed {
-    pub(super) state: App,
+pub(super) struct Replayed<M> {
+    pub(super) state: M,
     /// The records that ask for tails.
     pub(super) tails: BTreeMap<TailOf, Seq>,
     /// Its carried state, when its former records aged out and that has not come yet.
@@ -29,10 +29,10 @@ pub(super) struct Replayed {
 ///
 /// # Errors
 /// In words, when its records cannot be read.
-pub(super) fn replay(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed, String> {
+pub(super) fn replay<M: Kept>(reader: &dyn LogReader, key: &M::Key) -> Result<Replayed<M>, String> {
     loop {
         let begins = reader.removed();
-        let replayed = replay_once(reader, subject)?;
+        let replayed = replay_once(reader, key)?;
         // What aged out meanwhile may be missing in the middle of what was read.
         if reader.removed() == begins {
             return Ok(replayed);
@@ -40,12 +40,14 @@ pub(super) fn replay(reader: &dyn LogReader, subject: &Subject) -> Result<Replay
     }
 }
 
-fn replay_once(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed, String> {
-    let mut replayed = Replayed::default();
-    if let Subject::App(app) = subject
-        && reader.cut_subjects().contains(subject)
-    {
-        replayed.waiting = Waiting::of(BTreeSet::from([app.clone()]));
+fn replay_once<M: Kept>(reader: &dyn LogReader, key: &M::Key) -> Result<Replayed<M>, String> {
+    let mut replayed = Replayed::<M>::default();
+    let subject = &M::subject(key);
+    if reader.cut_subjects().contains(subject) {
+        match subject {
+            Subject::App(app) => replayed.waiting = Waiting::of(BTreeSet::from([app.clone()])),
+            Subject::Session(_) | Subject::Daemon(_) => replayed.broken = true,
+        }
     }
     let mut failed = None;
     let read = reader.subject(subject, Seq(1), &mut |item| {
@@ -54,7 +56,7 @@ fn replay_once(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed, St
                 let seq = stored.header.seq;
                 match (stored.body, Rules::of(stored.header.rules)) {
                     (Body::Known(event), Some(rules)) => {
-                        replayed.take(Record { header: stored.header, event }, rules);
+                        replayed.take(key, &Record { header: stored.header, event }, rules);
                         return if replayed.broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
                     }
                     (Body::Opaque(_) | Body::Withheld, _) => return ControlFlow::Continue(()),
@@ -71,16 +73,14 @@ fn replay_once(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed, St
     failed.map_or(Ok(replayed), Err)
 }
 
-impl Replayed {
-    fn take(&mut self, record: Record, rules: Rules) {
+impl<M: Kept> Replayed<M> {
+    fn take(&mut self, key: &M::Key, record: &Record, rules: Rules) {
         if let Event::TailAsked(asked) = &record.event {
             self.tails.insert(asked.of.clone(), record.header.seq);
         }
-        if let Subject::App(app) = &record.header.subject
-            && self.waiting.passes_over(app, &mut self.state, &record)
-        {
+        if M::passes_over(&mut self.waiting, key, &mut self.state, record) {
             return;
         }
-        self.broken = !committed_safely(&mut self.state, rules, std::slice::from_ref(&record));
+        self.broken |= !committed_safely(&mut self.state, rules, std::slice::from_ref(record));
     }
 }

@@ -19,7 +19,7 @@ use crate::ids::{AppId, HostName, Seq, Subject};
 
 /// The reports; cheap to clone, all clones are one.
 #[derive(Clone)]
-pub(super) struct Reports(Arc<Inner>);
+pub struct Reports(Arc<Inner>);
 
 struct Inner {
     outbox: Mutex<Book>,

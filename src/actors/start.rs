@@ -11,13 +11,16 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::beat::{BeatActor, BeatParts};
-use super::cluster::ClusterActor;
+use super::cluster::{ClusterActor, Registries};
 use super::committer::Committer;
 use super::daemon::{Ended, Parts, daemon_subject};
 use super::health::Health;
+use super::kept::Kept;
 use super::perform::Performer;
 use super::registry::Registry;
 use super::reports::Reports;
+use super::sessions::policy::PolicyGuard;
+use super::sessions::{Sessions, refusals};
 use super::subject::Shared;
 use super::supervisor::{Order, State};
 use super::watcher::{WatchActor, WatchParts};
@@ -26,10 +29,12 @@ use super::work::ClusterHandle;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::events::kinds::daemon::PlanSettings;
+use crate::events::kinds::session::SessionPlanSettings;
 use crate::events::log::LogReader;
 use crate::gateway::Outbox;
-use crate::ids::{AppId, Seq};
+use crate::ids::{AppId, Seq, SessionId, Subject};
 use crate::kube::decode::{Nodes, Pods};
+use crate::kube::perform::SessionCluster;
 use crate::kube::throttle::Limits;
 use crate::kube::watch::{Watch, WatchLimits};
 use crate::telemetry::Metrics;
@@ -37,26 +42,46 @@ use crate::telemetry::Metrics;
 /// What the supervisor begins with.
 pub(super) struct Arguments {
     pub(super) parts: Parts,
-    pub(super) registry: Registry,
-    pub(super) wheel: Wheel,
+    pub(super) registries: Registries,
+    pub(super) sessions: Sessions,
+    pub(super) wheels: (Wheel<AppId>, Wheel<SessionId>),
     pub(super) health: Health,
-    pub(super) to_activate: mpsc::UnboundedReceiver<AppId>,
+    pub(super) to_activate: mpsc::UnboundedReceiver<Subject>,
     pub(super) ended: oneshot::Sender<Ended>,
     pub(super) handle: oneshot::Sender<ClusterHandle>,
 }
 
 /// Starts everything; the watch and the beat last.
 pub(super) async fn start(myself: &ActorRef<Order>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
-    let Arguments { parts, registry, wheel, health, to_activate, ended, handle } = arguments;
-    let Parts { settings, clock, metrics, committer, reader, log_failure, settings_seq, cluster, gateway, sources, digest_key, .. } = parts;
-    let performer = Arc::new(Performer::new(cluster, gateway, sources, digest_key));
+    let Arguments { parts, registries, sessions, wheels, health, to_activate, ended, handle } = arguments;
+    let registry = registries.apps.clone();
+    let Parts {
+        settings,
+        clock,
+        metrics,
+        committer,
+        reader,
+        log_failure,
+        settings_seq,
+        session_settings_seq,
+        cluster,
+        gateway,
+        sources,
+        digest_key,
+        ..
+    } = parts;
+    let guard = settings.sessions.serve.is_on().then(|| {
+        let own = SessionCluster::new(cluster.client().clone(), cluster.namespace(), &settings);
+        PolicyGuard::new(own, settings.sessions.strict_policy.is_on())
+    });
+    let performer = Arc::new(Performer::new(cluster, gateway, sources, digest_key, guard));
     let limits = Limits {
         per_s: settings.kubernetes.calls_per_s,
         burst: settings.kubernetes.burst,
         in_flight: settings.kubernetes.in_flight,
         queue: settings.kubernetes.queue,
     };
-    let arguments = (limits, Arc::clone(&performer), registry.clone(), clock.clone(), metrics.clone());
+    let arguments = (limits, Arc::clone(&performer), registries.clone(), clock.clone(), metrics.clone());
     let (actor, _) = Actor::spawn_linked(None, ClusterActor, arguments, myself.get_cell()).await?;
     let mut running = BTreeMap::from([(actor.get_id(), "the cluster actor")]);
     let cluster = ClusterHandle::new(actor, clock.clone());
@@ -66,11 +91,22 @@ pub(super) async fn start(myself: &ActorRef<Order>, arguments: Arguments) -> Res
         reports.state(&app, &state, false);
     }
     let plan = Arc::new(PlanSettings::from(&settings.plan));
-    let shared = Shared {
+    let of_sessions = Shared {
+        registry: registries.sessions.clone(),
+        committer: committer.clone(),
+        cluster: cluster.clone(),
+        beside: (),
+        clock: clock.clone(),
+        metrics: metrics.clone(),
+        log: reader.id(),
+        settings: Arc::new(SessionPlanSettings::from(settings.sessions.as_ref())),
+        settings_seq: session_settings_seq,
+    };
+    let of_apps = Shared {
         registry: registry.clone(),
         committer: committer.clone(),
         cluster,
-        reports: reports.clone(),
+        beside: reports.clone(),
         clock: clock.clone(),
         metrics: metrics.clone(),
         log: reader.id(),
@@ -94,8 +130,15 @@ pub(super) async fn start(myself: &ActorRef<Order>, arguments: Arguments) -> Res
     let (beat, _) = Actor::spawn_linked(None, BeatActor, beat, myself.get_cell()).await?;
     running.insert(beat.get_id(), "the gateway's beat");
     let sources = vec![watch.get_cell(), beat.get_cell()];
-    let tasks = tasks(myself, registry, wheel, clock, to_activate, log_failure, health);
-    Ok(State { shared, reader, subjects: BTreeMap::new(), parts: running, sources, ended: Some(ended), tasks })
+    let mut tasks = tasks(myself, registries, wheels, clock, to_activate, log_failure, health);
+    watch_over(
+        &mut tasks,
+        myself,
+        "the record of refused calls",
+        refusals::record(sessions, committer, daemon_subject(&settings), settings_seq),
+    );
+    let (apps, sessions) = (of_apps, of_sessions);
+    Ok(State { apps, sessions, reader, subjects: BTreeMap::new(), parts: running, sources, ended: Some(ended), tasks })
 }
 
 #[expect(clippy::too_many_arguments, reason = "the one place that joins these parts")]
@@ -147,28 +190,24 @@ fn watch_parts(
 /// nothing goes on when one of them ends before.
 fn tasks(
     myself: &ActorRef<Order>,
-    registry: Registry,
-    wheel: Wheel,
+    registries: Registries,
+    (wheel, session_wheel): (Wheel<AppId>, Wheel<SessionId>),
     clock: Clock,
-    mut to_activate: mpsc::UnboundedReceiver<AppId>,
+    mut to_activate: mpsc::UnboundedReceiver<Subject>,
     mut log_failure: tokio::sync::watch::Receiver<Option<String>>,
     health: Health,
 ) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     let supervisor = myself.clone();
     watch_over(&mut tasks, myself, "the activation of subjects", async move {
-        while let Some(app) = to_activate.recv().await {
-            if supervisor.cast(Order::Activate(app)).is_err() {
+        while let Some(subject) = to_activate.recv().await {
+            if supervisor.cast(Order::Activate(subject)).is_err() {
                 return;
             }
         }
     });
-    watch_over(&mut tasks, myself, "the timer of subjects", async move {
-        loop {
-            let app = wheel.due(&clock).await;
-            registry.nudge(&app);
-        }
-    });
+    watch_over(&mut tasks, myself, "the timer of apps", look_again(registries.apps, wheel, clock.clone()));
+    watch_over(&mut tasks, myself, "the timer of sessions", look_again(registries.sessions, session_wheel, clock));
     let supervisor = myself.clone();
     watch_over(&mut tasks, myself, "the watch over the log", async move {
         let why = match log_failure.wait_for(Option::is_some).await {
@@ -180,6 +219,14 @@ fn tasks(
         let _ = supervisor.cast(Order::LogFailed(why));
     });
     tasks
+}
+
+/// Has each subject look again when it is due.
+async fn look_again<M: Kept>(registry: Registry<M>, wheel: Wheel<M::Key>, clock: Clock) {
+    loop {
+        let key = wheel.due(&clock).await;
+        registry.nudge(&key);
+    }
 }
 
 fn watch_over(tasks: &mut JoinSet<()>, supervisor: &ActorRef<Order>, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {

@@ -1,26 +1,23 @@
-//! One app's actor: takes what waits, folds, plans, appends once, and hands on what was decided. Decides nothing itself.
+//! One subject's actor: takes what waits, folds, plans, appends once, and hands on what was decided. Decides nothing itself.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::carry::carried;
 use super::committer::{Committer, NotAppended};
 use super::inbox::News;
+use super::kept::Kept;
 use super::registry::Registry;
-use super::reports::Reports;
 use super::work::ClusterHandle;
-use crate::app::react::{Reacted, Under, committed, react};
-use crate::app::rules::Rules;
-use crate::app::state::App;
 use crate::clock::Clock;
 use crate::events::codec;
 use crate::events::kinds::carried::PART_BYTES;
-use crate::events::kinds::daemon::PlanSettings;
-use crate::events::kinds::step::{StepIssued, StepWithheld};
-use crate::events::kinds::verdict::Stage;
+use crate::events::kinds::step::StepWithheld;
 use crate::events::record::{Draft, Event, Record, Role};
-use crate::ids::{AppId, LogId, RecordId, Seq, Subject};
+use crate::ids::{LogId, RecordId, Seq, Subject};
+use crate::subject::react::{Reacted, Under, committed, react};
+use crate::subject::rules::Rules;
 use crate::telemetry::Metrics;
 
 /// The most bytes of notes in one reaction: what decides has the rest of the batch that a reaction fits (1 MiB).
@@ -30,50 +27,72 @@ const NOTES_BYTES: usize = 768 << 10;
 #[derive(Debug)]
 pub(super) struct Wake;
 
-/// What every subject's actor works with.
-#[derive(Clone)]
-pub(super) struct Shared {
-    pub(super) registry: Registry,
+/// What every actor of a sort of subjects works with.
+pub(super) struct Shared<M: Kept> {
+    pub(super) registry: Registry<M>,
     pub(super) committer: Committer,
     pub(super) cluster: ClusterHandle,
-    pub(super) reports: Reports,
+    pub(super) beside: M::Beside,
     pub(super) clock: Clock,
     pub(super) metrics: Metrics,
     pub(super) log: LogId,
-    pub(super) settings: Arc<PlanSettings>,
+    pub(super) settings: Arc<M::Settings>,
     pub(super) settings_seq: Seq,
 }
 
-/// The actor of one app.
-pub(super) struct AppActor;
-
-/// What it keeps: whose it is. The state is the registry's.
-pub(super) struct AppState {
-    app: AppId,
-    subject: Subject,
-    shared: Shared,
+// Derived, it would ask the same of the model.
+impl<M: Kept> Clone for Shared<M> {
+    fn clone(&self) -> Self {
+        Self {
+            registry: self.registry.clone(),
+            committer: self.committer.clone(),
+            cluster: self.cluster.clone(),
+            beside: self.beside.clone(),
+            clock: self.clock.clone(),
+            metrics: self.metrics.clone(),
+            log: self.log,
+            settings: Arc::clone(&self.settings),
+            settings_seq: self.settings_seq,
+        }
+    }
 }
 
-impl Actor for AppActor {
-    type Msg = Wake;
-    type State = AppState;
-    type Arguments = (AppId, Shared);
+/// The actor of one subject.
+pub(super) struct SubjectActor<M>(PhantomData<fn() -> M>);
 
-    async fn pre_start(&self, _myself: ActorRef<Wake>, (app, shared): (AppId, Shared)) -> Result<AppState, ActorProcessingErr> {
-        Ok(AppState { subject: Subject::App(app.clone()), app, shared })
+impl<M> Default for SubjectActor<M> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// What it keeps: whose it is. The state is the registry's.
+pub(super) struct SubjectState<M: Kept> {
+    key: M::Key,
+    subject: Subject,
+    shared: Shared<M>,
+}
+
+impl<M: Kept> Actor for SubjectActor<M> {
+    type Msg = Wake;
+    type State = SubjectState<M>;
+    type Arguments = (M::Key, Shared<M>);
+
+    async fn pre_start(&self, _myself: ActorRef<Wake>, (key, shared): Self::Arguments) -> Result<SubjectState<M>, ActorProcessingErr> {
+        Ok(SubjectState { subject: M::subject(&key), key, shared })
     }
 
-    async fn handle(&self, myself: ActorRef<Wake>, _wake: Wake, state: &mut AppState) -> Result<(), ActorProcessingErr> {
+    async fn handle(&self, myself: ActorRef<Wake>, _wake: Wake, state: &mut SubjectState<M>) -> Result<(), ActorProcessingErr> {
         // Boxed: a handler's future lives inside the actor for all its life.
         Box::pin(state.react_until_rest(&myself)).await
     }
 }
 
-impl AppState {
+impl<M: Kept> SubjectState<M> {
     async fn react_until_rest(&self, myself: &ActorRef<Wake>) -> Result<(), ActorProcessingErr> {
-        while let Some((app, wake_us)) = self.react_once().await? {
-            let works = app.hosts.values().any(|host| !host.flights.is_empty());
-            if self.shared.registry.rest(&self.app, wake_us, works) {
+        while let Some((state, wake_us)) = self.react_once().await? {
+            let works = state.has_flights();
+            if self.shared.registry.rest(&self.key, wake_us, works) {
                 if !works {
                     myself.stop(None);
                 }
@@ -84,27 +103,28 @@ impl AppState {
     }
 
     /// One reaction; gives the state after it, and when to look again; `None` when there is nothing to react to.
-    async fn react_once(&self) -> Result<Option<(Arc<App>, Option<i64>)>, ActorProcessingErr> {
-        let Shared { registry, clock, settings, settings_seq, .. } = &self.shared;
-        let Some((app, batch)) = registry.take(&self.app) else { return Ok(None) };
-        let News { drafts, loud } = batch.news(&app);
-        let carried = if batch.carry { carried(&self.app, &app) } else { Vec::new() };
+    async fn react_once(&self) -> Result<Option<(Arc<M>, Option<i64>)>, ActorProcessingErr> {
+        let Shared { registry, clock, settings, settings_seq, beside, .. } = &self.shared;
+        let Some((before, batch)) = registry.take(&self.key) else { return Ok(None) };
+        let News { drafts, loud } = batch.news(&before, clock.now_us());
+        let carried = if batch.carry { M::carried(&self.key, &before) } else { Vec::new() };
         if batch.carry && carried.is_empty() {
-            registry.has_carried(&self.app, None);
+            registry.has_carried(&self.key, None);
         }
         let (carries, loud) = (carried.len(), loud || !carried.is_empty());
-        let notes = notes_that_fit(&self.app, drafts, NOTES_BYTES - carries * PART_BYTES);
+        let (notes, places) = notes_that_fit(&self.subject, drafts, NOTES_BYTES - carries * PART_BYTES);
         let drafts = carried.into_iter().chain(notes).collect();
-        let listed = batch.is_listed(&app);
+        let listed = batch.is_listed(&before);
         let under = Under { rules: Rules::CURRENT, settings: settings.as_ref(), settings_seq: *settings_seq };
-        let Reacted { reaction, decisions, wake_us } = react(app.as_ref(), &self.subject, drafts, under, clock.now_us());
+        let Reacted { reaction, decisions, wake_us } = react(before.as_ref(), &self.subject, drafts, under, clock.now_us());
         #[cfg(test)]
-        super::tests::poison::meet(&self.app, super::tests::poison::At::BeforeAppend);
+        super::tests::poison::meet(&self.subject, super::tests::poison::At::BeforeAppend);
         if !loud && decisions == 0 {
             // A reaction with no new fact and no step is not recorded.
-            registry.nothing_new(&self.app);
-            self.shared.reports.state(&self.app, &app, listed);
-            return Ok(Some((app, wake_us)));
+            registry.nothing_new(&self.key);
+            batch.taken(&before, &|seq| seq);
+            M::heard(beside, &self.key, &before, listed);
+            return Ok(Some((before, wake_us)));
         }
         let records = match self.shared.committer.append(reaction).await {
             Ok(records) => records,
@@ -114,66 +134,71 @@ impl AppState {
         };
         batch.is_durable_now();
         #[cfg(test)]
-        super::tests::poison::meet(&self.app, super::tests::poison::At::AfterAppend);
-        let mut next = App::clone(&app);
+        super::tests::poison::meet(&self.subject, super::tests::poison::At::AfterAppend);
+        let mut next = M::clone(&before);
         committed(&mut next, Rules::CURRENT, &records);
         let next = Arc::new(next);
-        registry.commit(&self.app, Arc::clone(&next));
+        registry.commit(&self.key, Arc::clone(&next));
         if carries > 0 {
-            registry.has_carried(&self.app, records.get(carries - 1).map(|record| record.header.seq));
+            registry.has_carried(&self.key, records.get(carries - 1).map(|record| record.header.seq));
         }
+        let first = records.get(carries).map_or(Seq::NONE, |record| record.header.seq);
+        batch.taken(&before, &|seq| places.place_of(seq).resolved(first));
         drop(batch);
         self.shared.metrics.reaction();
-        self.time_stages(&app, &next);
+        M::measure(&self.shared.metrics, &before, &next);
         self.hand_on(&next, &records);
-        self.shared.reports.state(&self.app, &next, listed);
+        M::heard(beside, &self.key, &next, listed);
         Ok(Some((next, wake_us)))
     }
 
-    /// Stages of a start that are over: each once, when the pod is first seen in a later one.
-    fn time_stages(&self, before: &App, after: &App) {
-        for (name, host) in &after.hosts {
-            let former = before.hosts.get(name).and_then(|host| host.pod.as_ref());
-            if let (Some(former), Some(pod)) = (former, &host.pod)
-                && former.uid == pod.uid
-                && former.stage < pod.stage
-                && former.stage < Stage::Register
-            {
-                let took_us = pod.stage_since_us.saturating_sub(former.stage_since_us);
-                self.shared.metrics.started(former.stage, u64::try_from(took_us).unwrap_or(0));
-            }
-        }
-    }
-
     /// What was decided goes on its way: it is durable now.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "of the closed list of kinds these five concern others")]
-    fn hand_on(&self, app: &App, records: &[Record]) {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of the closed list of kinds these concern others")]
+    fn hand_on(&self, state: &M, records: &[Record]) {
         let mut withheld = Vec::new();
         for record in records {
             let id = RecordId { log: self.shared.log, seq: record.header.seq };
-            match &record.event {
-                Event::StepIssued(_) if !app.acts || app.frozen => {
+            if let Some((what, lane)) = M::step_of(&record.event) {
+                if state.holds_back() {
                     withheld.push(Event::StepWithheld(StepWithheld { step: id.seq }));
+                } else {
+                    self.shared.cluster.submit(&self.subject, id, what, lane);
                 }
-                Event::StepIssued(StepIssued { step, purpose, .. }) => {
-                    self.shared.cluster.submit(&self.app, id, step.clone(), *purpose);
-                }
+                continue;
+            }
+            match &record.event {
                 Event::StepRevoked(revoked) => self.shared.cluster.revoke(revoked.step),
-                Event::TailAsked(asked) => self.shared.cluster.read_tail(&self.app, id, asked.of.clone()),
+                Event::TailAsked(asked) => self.shared.cluster.read_tail(&self.subject, id, asked.of.clone()),
                 Event::PodEnded(ended) => self.shared.metrics.ended(ended.cause),
                 _ => {}
             }
         }
         if !withheld.is_empty() {
-            self.shared.registry.bring(&self.app, withheld);
+            self.shared.registry.bring(&self.key, withheld);
         }
+    }
+}
+
+/// Which of a reaction's inputs were dropped, by their provisional numbers.
+#[derive(Debug, Default)]
+struct Places {
+    dropped: Vec<Seq>,
+}
+
+impl Places {
+    /// The provisional number of an input among those that are left.
+    fn place_of(&self, seq: Seq) -> Seq {
+        let before = self.dropped.iter().filter(|dropped| **dropped < seq).count() as u64;
+        if seq < Seq::provisional(0) { seq } else { Seq(seq.0 - before) }
     }
 }
 
 /// Without the notes that no record or reaction has room for: a note says something to the reader alone, and whatever a tenant
 /// makes it say never keeps the app from being acted on.
-fn notes_that_fit(app: &AppId, mut drafts: Vec<Draft>, mut room: usize) -> Vec<Draft> {
+fn notes_that_fit(subject: &Subject, mut drafts: Vec<Draft>, mut room: usize) -> (Vec<Draft>, Places) {
+    let (mut places, mut place) = (Places::default(), 0);
     drafts.retain(|draft| {
+        place += 1;
         let kind = draft.event.kind();
         if kind.role() != Role::Note {
             return true;
@@ -182,25 +207,29 @@ fn notes_that_fit(app: &AppId, mut drafts: Vec<Draft>, mut room: usize) -> Vec<D
         let left = bytes.ok().and_then(|bytes| room.checked_sub(bytes));
         room = left.unwrap_or(room);
         if left.is_none() {
-            tracing::warn!(%app, kind = kind.name(), "a note does not fit into the log and is dropped");
+            tracing::warn!(%subject, kind = kind.name(), "a note does not fit into the log and is dropped");
+            places.dropped.push(Seq::provisional(place - 1));
         }
         left.is_some()
     });
-    drafts
+    (drafts, places)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::events::kinds::step::StepExplained;
+    use crate::ids::AppId;
 
     #[test]
     fn a_note_that_does_not_fit_is_dropped() {
-        let app = AppId::new("acme", "bot").expect("a name");
+        let app = Subject::App(AppId::new("acme", "bot").expect("a name"));
         let note = |bytes: usize| Draft::input(Event::StepExplained(StepExplained { step: Seq(7), text: "x".repeat(bytes) }));
         let fact = || Draft::input(Event::StepWithheld(StepWithheld { step: Seq(7) }));
-        let kept = notes_that_fit(&app, vec![note(17_000), fact(), note(10), note(16_000), fact()], NOTES_BYTES);
+        let (kept, places) = notes_that_fit(&app, vec![note(17_000), fact(), note(10), note(16_000), fact()], NOTES_BYTES);
         assert_eq!(kept, vec![fact(), note(10), note(16_000), fact()]);
-        assert!(notes_that_fit(&app, vec![note(16_000); 100], NOTES_BYTES).len() * 16_000 <= NOTES_BYTES);
+        assert_eq!([1, 4].map(|place| places.place_of(Seq::provisional(place))), [0, 3].map(Seq::provisional));
+        assert_eq!(places.place_of(Seq(9)), Seq(9));
+        assert!(notes_that_fit(&app, vec![note(16_000); 100], NOTES_BYTES).0.len() * 16_000 <= NOTES_BYTES);
     }
 }

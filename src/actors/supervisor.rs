@@ -8,27 +8,20 @@ use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Supervisio
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::carry::carried;
 use super::daemon::Ended;
-use super::replay::{Replayed, replay};
+use super::kept::Kept;
+use super::restart::{Restarted, carry, restart};
 use super::start::{Arguments, start};
-use super::subject::{AppActor, Shared};
-use crate::app::rules::Rules;
+use super::subject::{Shared, SubjectActor};
 use crate::app::state::App;
-use crate::events::kinds::daemon::Quarantined;
-use crate::events::kinds::step::StepWithheld;
-use crate::events::kinds::tail::TailOf;
 use crate::events::log::LogReader;
-use crate::events::record::{Draft, Event, Reaction};
-use crate::ids::{AppId, RecordId, Seq, Subject, Word};
-
-/// Failures of a subject's actor in a row after which the subject is quarantined.
-const FAILURES: u32 = 3;
+use crate::ids::Subject;
+use crate::session::state::Session;
 
 /// What the supervisor is told.
 pub(super) enum Order {
     /// A subject has something to do.
-    Activate(AppId),
+    Activate(Subject),
     /// The log failed.
     LogFailed(String),
     /// One of the tasks beside the actors is over.
@@ -41,9 +34,10 @@ pub(super) enum Order {
 pub(super) struct Supervisor;
 
 pub(super) struct State {
-    pub(super) shared: Shared,
+    pub(super) apps: Shared<App>,
+    pub(super) sessions: Shared<Session>,
     pub(super) reader: Arc<dyn LogReader>,
-    pub(super) subjects: BTreeMap<ActorId, AppId>,
+    pub(super) subjects: BTreeMap<ActorId, Subject>,
     /// Actors without which nothing goes on, by name.
     pub(super) parts: BTreeMap<ActorId, &'static str>,
     pub(super) sources: Vec<ActorCell>,
@@ -62,13 +56,20 @@ impl Actor for Supervisor {
 
     async fn handle(&self, myself: ActorRef<Order>, order: Order, state: &mut State) -> Result<(), ActorProcessingErr> {
         match order {
-            Order::Activate(app) if state.shared.registry.is_quarantined(&app) => Box::pin(state.carry(&app)).await,
-            Order::Activate(app) => {
-                let arguments = (app.clone(), state.shared.clone());
-                let (actor, _) = Actor::spawn_linked(None, AppActor, arguments, myself.get_cell()).await?;
-                state.subjects.insert(actor.get_id(), app.clone());
-                state.shared.registry.activated(&app, actor);
+            Order::Activate(Subject::App(app)) => {
+                let (shared, reader) = (&state.apps, state.reader.as_ref());
+                if let Some(actor) = Box::pin(activate(&myself, &app, shared, reader)).await? {
+                    state.subjects.insert(actor, Subject::App(app));
+                }
             }
+            Order::Activate(Subject::Session(id)) => {
+                let (shared, reader) = (&state.sessions, state.reader.as_ref());
+                if let Some(actor) = Box::pin(activate(&myself, &id, shared, reader)).await? {
+                    state.subjects.insert(actor, Subject::Session(id));
+                }
+            }
+            // Nobody folds it.
+            Order::Activate(Subject::Daemon(_)) => {}
             Order::LogFailed(why) => state.end(Ended::LogFailed(why)),
             Order::TaskEnded(name) => state.end(Ended::PartFailed(format!("{name} has ended"))),
             Order::StopSources(reply) => {
@@ -98,9 +99,9 @@ impl Actor for Supervisor {
             SupervisionEvent::ActorFailed(cell, error) => {
                 if let Some(part) = state.parts.remove(&cell.get_id()) {
                     state.end(Ended::PartFailed(format!("{part}: {error}")));
-                } else if let Some(app) = state.subjects.remove(&cell.get_id()) {
-                    tracing::error!(%app, %error, "a subject's actor failed: it is restarted from the log");
-                    Box::pin(state.restart(&app)).await;
+                } else if let Some(subject) = state.subjects.remove(&cell.get_id()) {
+                    tracing::error!(%subject, %error, "a subject's actor failed: it is restarted from the log");
+                    Box::pin(state.restart(&subject)).await;
                 }
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
@@ -118,86 +119,33 @@ impl State {
         self.tasks.abort_all();
     }
 
-    /// Gives a subject whose actor failed its state of the log, and what its actor had in hand if that is not in there; after
-    /// too many failures, or when its log cannot be folded, it is quarantined: visible, not acted on.
-    async fn restart(&mut self, app: &AppId) {
-        let subject = Subject::App(app.clone());
-        let Replayed { state, tails, broken, .. } = match replay(self.reader.as_ref(), &subject) {
-            Ok(replayed) => replayed,
-            Err(why) => return self.end(Ended::PartFailed(format!("{app} cannot be replayed: {why}"))),
+    async fn restart(&mut self, subject: &Subject) {
+        let reader = self.reader.as_ref();
+        let restarted = match subject {
+            Subject::App(app) => restart(reader, &self.apps, app).await,
+            Subject::Session(id) => restart(reader, &self.sessions, id).await,
+            Subject::Daemon(_) => Ok(Restarted),
         };
-        if broken {
-            let last = self.shared.registry.state(app).map(|state| App::clone(&state)).unwrap_or_default();
-            return self.quarantine(app, last).await;
+        if let Err(why) = restarted {
+            self.end(Ended::PartFailed(format!("{subject} cannot be replayed: {why}")));
         }
-        if self.shared.registry.failed(app, state.clone()) >= FAILURES {
-            return self.quarantine(app, state).await;
-        }
-        self.hand_on_again(app, &state, &tails);
-        // Its next reaction says what of this holds.
-        self.shared.reports.state(app, &state, false);
-        self.shared.registry.nudge(app);
     }
+}
 
-    async fn quarantine(&mut self, app: &AppId, state: App) {
-        tracing::error!(%app, "quarantined: its actor fails again and again");
-        self.shared.registry.quarantine(app, state);
-        let quarantined = Quarantined { invariant: Word::new("no_panic"), at: self.reader.head() };
-        let reaction = Reaction {
-            subject: Subject::App(app.clone()),
-            time_us: self.shared.clock.now_us(),
-            rules: Rules::CURRENT.number(),
-            settings: self.shared.settings_seq,
-            drafts: vec![Draft::input(Event::Quarantined(quarantined))],
-        };
-        if let Err(error) = self.shared.committer.append(reaction).await {
-            tracing::error!(%app, %error, "the quarantine cannot be recorded");
-        }
+/// Gives a subject an actor; one that is quarantined gets none any more, and is carried here.
+async fn activate<M: Kept>(
+    myself: &ActorRef<Order>,
+    key: &M::Key,
+    shared: &Shared<M>,
+    reader: &dyn LogReader,
+) -> Result<Option<ActorId>, ActorProcessingErr> {
+    if shared.registry.is_quarantined(key) {
+        carry(reader, shared, key).await;
+        return Ok(None);
     }
-
-    /// Carries the state of a subject that has no actor, as its log has it.
-    async fn carry(&self, app: &AppId) {
-        let subject = Subject::App(app.clone());
-        let replayed = replay(self.reader.as_ref(), &subject).ok().filter(|replayed| !replayed.broken && replayed.state.quarantined);
-        let drafts = replayed.map(|replayed| carried(app, &replayed.state)).unwrap_or_default();
-        let parts = drafts.len();
-        let reaction = Reaction {
-            subject,
-            time_us: self.shared.clock.now_us(),
-            rules: Rules::CURRENT.number(),
-            settings: self.shared.settings_seq,
-            drafts,
-        };
-        let records = if parts > 0 { self.shared.committer.append(reaction).await.unwrap_or_default() } else { Vec::new() };
-        self.shared.registry.has_carried(app, records.last().map(|record| record.header.seq));
-    }
-
-    /// What is durable and was perhaps never handed on: the cluster actor takes each once.
-    fn hand_on_again(&self, app: &AppId, state: &App, tails: &BTreeMap<TailOf, Seq>) {
-        let Shared { registry, cluster, log, .. } = &self.shared;
-        let id = |seq: Seq| RecordId { log: *log, seq };
-        let mut withheld = Vec::new();
-        for host in state.hosts.values() {
-            for (seq, flight) in host.flights.iter().filter(|(_, flight)| flight.incarnation == state.incarnation && !flight.withheld) {
-                if !state.acts || state.frozen {
-                    let is_word = |event: &Event| matches!(event, Event::StepWithheld(withheld) if withheld.step == *seq);
-                    if registry.awaits(app, |_| true, is_word) {
-                        withheld.push(Event::StepWithheld(StepWithheld { step: *seq }));
-                    }
-                    continue;
-                }
-                cluster.submit_again(app, id(*seq), flight.step.clone(), flight.purpose);
-                if flight.revoking {
-                    cluster.revoke(*seq);
-                }
-            }
-            let unread = host.tails.iter().filter(|(_, tail)| tail.incarnation == state.incarnation && !tail.settled);
-            for (of, seq) in unread.filter_map(|(of, _)| Some((of, tails.get(of)?))) {
-                cluster.read_tail_again(app, id(*seq), of.clone());
-            }
-        }
-        if !withheld.is_empty() {
-            registry.bring(app, withheld);
-        }
-    }
+    let arguments = (key.clone(), shared.clone());
+    let (actor, _) = Actor::spawn_linked(None, SubjectActor::<M>::default(), arguments, myself.get_cell()).await?;
+    let id = actor.get_id();
+    shared.registry.activated(key, actor);
+    Ok(Some(id))
 }

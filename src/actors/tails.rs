@@ -5,15 +5,21 @@ use std::sync::Arc;
 use super::perform::{Performer, Tried};
 use crate::events::kinds::tail::{TailKept, TailLack, TailOf, TailText, TailUnavailable};
 use crate::events::record::Event;
-use crate::ids::{AppId, HostName};
+use crate::ids::{AppId, HostName, Subject};
 use crate::kube::answer::Answer;
+use crate::kube::environment::Environment;
 use crate::kube::perform::TAIL_LIMIT;
 use crate::kube::redact::Redactor;
 use crate::kube::tail::{Tail, tail};
 
 /// Reads a tail as events: kept with its text, or why it cannot be had.
-pub(super) async fn read(performer: &Performer, app: &AppId, of: &TailOf) -> Tried {
-    let events = match fetch(performer, app, of).await {
+pub(super) async fn read(performer: &Performer, subject: &Subject, of: &TailOf) -> Tried {
+    let fetched = match subject {
+        Subject::App(app) => fetch(performer, app, of).await,
+        Subject::Session(_) => fetch_of_session(performer, of).await,
+        Subject::Daemon(_) => Err(TailLack::Gone),
+    };
+    let events = match fetched {
         Ok(tail) => kept(of, tail),
         Err(why) => vec![Event::TailUnavailable(TailUnavailable { of: of.clone(), why })],
     };
@@ -29,6 +35,13 @@ async fn fetch_within(performer: &Performer, app: &AppId, of: &TailOf) -> Result
     let redactor = redactor(performer, app, &of.host).await.ok_or(TailLack::NoRedaction)?;
     let raw = performer.cluster.read_tail(&of.host, &of.uid, of.container.as_str(), false).await?;
     Ok(tail(&raw.bytes, raw.ends, &redactor))
+}
+
+/// A session is given no environment of ours: there are no values to take out.
+async fn fetch_of_session(performer: &Performer, of: &TailOf) -> Result<Tail, TailLack> {
+    let sessions = performer.sessions.as_ref().ok_or(TailLack::Gone)?;
+    let raw = sessions.cluster.read_tail(&of.host, &of.uid, of.container.as_str()).await?;
+    Ok(tail(&raw.bytes, raw.ends, &Redactor::new(&Environment::default())))
 }
 
 /// What takes the environment's values out: the environment in memory, else the host's own Secret, read for this alone.

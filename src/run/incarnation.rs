@@ -1,5 +1,6 @@
 //! One life of the daemon over one open log: replay, say so, start the actors; and its end.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
@@ -9,7 +10,7 @@ use super::refused::RefusalsRecorder;
 use super::retention::Retention;
 use super::snapshot::{Keeper, recover};
 use super::steps::ClockWatch;
-use crate::actors::{Committer, CommitterThread, Daemon, Ended, Health, Parts, Registry};
+use crate::actors::{Committer, CommitterThread, Daemon, Ended, Health, Parts, Registry, Sessions};
 use crate::app::rules::Rules;
 use crate::clock::{self, Clock, Entropy};
 use crate::config::{Act, Settings};
@@ -97,7 +98,8 @@ impl Incarnation {
             world: outside.settings.world.clone(),
             acts: outside.settings.act == Act::All,
         });
-        let settings_seq = record_start(outside, &committer, &started).await?;
+        let has_sessions = outside.settings.sessions.serve.is_on();
+        let (settings_seq, session_settings_seq) = record_start(outside, &committer, &started, has_sessions).await?;
         let daemon = Subject::Daemon(outside.settings.instance().to_owned());
         let clock_watch = ClockWatch::start(&outside.clock, &committer, daemon.clone(), settings_seq);
         let refusals = RefusalsRecorder::start(outside, &committer, daemon, settings_seq);
@@ -111,8 +113,11 @@ impl Incarnation {
             log_failure: thread.failure(),
             states: recovered.states,
             broken: recovered.broken,
+            sessions: BTreeMap::new(),
+            broken_sessions: BTreeSet::new(),
             started,
             settings_seq,
+            session_settings_seq,
             cluster: outside.cluster.clone(),
             gateway: Arc::clone(&outside.gateway),
             sources: outside.sources.clone(),
@@ -129,6 +134,12 @@ impl Incarnation {
     #[must_use]
     pub fn registry(&self) -> &Registry {
         self.daemon.registry()
+    }
+
+    /// The sessions.
+    #[must_use]
+    pub fn sessions(&self) -> &Sessions {
+        self.daemon.sessions()
     }
 
     /// How it is.
@@ -187,18 +198,23 @@ impl Incarnation {
     }
 }
 
-/// The daemon's own first records; gives the one of the settings.
-async fn record_start(outside: &Outside, committer: &Committer, started: &Event) -> Result<Seq, NotBegun> {
+/// The daemon's own first records; gives those of the settings, of apps and of sessions.
+async fn record_start(outside: &Outside, committer: &Committer, started: &Event, has_sessions: bool) -> Result<(Seq, Seq), NotBegun> {
     let settings = Event::SettingsInForce(outside.settings.in_force());
+    let of_sessions = has_sessions.then(|| Event::SessionSettingsInForce(outside.settings.sessions_in_force()));
     let told = Event::SettingsTold(outside.settings.told());
     let reaction = Reaction {
         subject: Subject::Daemon(outside.settings.instance().to_owned()),
         time_us: outside.clock.now_us(),
         rules: Rules::CURRENT.number(),
         settings: Seq::NONE,
-        drafts: vec![Draft::input(started.clone()), Draft::input(settings), Draft { event: told, cause: Seq::provisional(1) }],
+        drafts: [Draft::input(started.clone()), Draft::input(settings), Draft { event: told, cause: Seq::provisional(1) }]
+            .into_iter()
+            .chain(of_sessions.map(Draft::input))
+            .collect(),
     };
     let records = committer.append(reaction).await.map_err(|error| NotBegun::NotRecorded(error.to_string()))?;
-    let settings = records.iter().find(|record| matches!(record.event, Event::SettingsInForce(_)));
-    Ok(settings.map_or(Seq::NONE, |record| record.header.seq))
+    let seq_of = |is: fn(&Event) -> bool| records.iter().find(|record| is(&record.event)).map_or(Seq::NONE, |record| record.header.seq);
+    let settings = seq_of(|event| matches!(event, Event::SettingsInForce(_)));
+    Ok((settings, seq_of(|event| matches!(event, Event::SessionSettingsInForce(_)))))
 }

@@ -186,7 +186,7 @@ async fn incarnations(
                 }
             }
         };
-        window.show(incarnation.registry().clone(), incarnation.health().clone());
+        window.show(incarnation.registry().clone(), incarnation.sessions().clone(), incarnation.health().clone());
         window.show_log(incarnation.reader());
         checkpoints.show(Some(Arc::clone(incarnation.reader())));
         let reader = Arc::clone(incarnation.reader());

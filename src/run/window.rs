@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::actors::{Health, Registry, Vitals};
+use crate::actors::{Health, Registry, Sessions, Vitals};
 use crate::app::show;
 use crate::app::state::App;
 use crate::clock::Clock;
@@ -46,9 +46,9 @@ enum Shown {
     #[default]
     Nothing,
     /// None runs, and what the last one knew stays in sight: why.
-    Failed(Registry, Health, String),
+    Failed(Registry, Sessions, Health, String),
     /// One runs.
-    Running(Registry, Health),
+    Running(Registry, Sessions, Health),
     /// None may run: what the log says, and why.
     StandingBy(Arc<BTreeMap<AppId, Arc<App>>>, String),
 }
@@ -64,8 +64,8 @@ impl Window {
     }
 
     /// Shows this incarnation from now on.
-    pub fn show(&self, registry: Registry, health: Health) {
-        self.put(Shown::Running(registry, health));
+    pub fn show(&self, registry: Registry, sessions: Sessions, health: Health) {
+        self.put(Shown::Running(registry, sessions, health));
     }
 
     /// Shows that none runs.
@@ -77,7 +77,9 @@ impl Window {
     pub fn show_failed(&self, why: &str) {
         let mut shown = self.0.shown.lock().unwrap_or_else(PoisonError::into_inner);
         *shown = match std::mem::take(&mut *shown) {
-            Shown::Running(registry, health) | Shown::Failed(registry, health, _) => Shown::Failed(registry, health, why.to_owned()),
+            Shown::Running(registry, sessions, health) | Shown::Failed(registry, sessions, health, _) => {
+                Shown::Failed(registry, sessions, health, why.to_owned())
+            }
             Shown::Nothing => Shown::Nothing,
             Shown::StandingBy(states, why) => Shown::StandingBy(states, why),
         };
@@ -104,14 +106,23 @@ impl Window {
     /// The incarnation that runs, or the last one while its log is opened again.
     fn running(&self) -> Option<(Registry, Health)> {
         match self.shown() {
-            Shown::Running(registry, health) | Shown::Failed(registry, health, _) => Some((registry, health)),
+            Shown::Running(registry, _, health) | Shown::Failed(registry, _, health, _) => Some((registry, health)),
+            Shown::Nothing | Shown::StandingBy(..) => None,
+        }
+    }
+
+    /// The sessions of the incarnation that runs, or of the last one while its log is opened again: those are all that can be seen.
+    #[must_use]
+    pub fn sessions(&self) -> Option<Sessions> {
+        match self.shown() {
+            Shown::Running(_, sessions, _) | Shown::Failed(_, sessions, ..) => Some(sessions),
             Shown::Nothing | Shown::StandingBy(..) => None,
         }
     }
 
     fn states(&self) -> Vec<(AppId, Arc<App>)> {
         match self.shown() {
-            Shown::Running(registry, _) | Shown::Failed(registry, ..) => registry.states(),
+            Shown::Running(registry, ..) | Shown::Failed(registry, ..) => registry.states(),
             Shown::StandingBy(states, _) => states.iter().map(|(app, state)| (app.clone(), Arc::clone(state))).collect(),
             Shown::Nothing => Vec::new(),
         }
@@ -124,7 +135,7 @@ impl Window {
         let running = self.running();
         let (standing_by, failed) = match self.shown() {
             Shown::StandingBy(_, why) => (Some(why), None),
-            Shown::Failed(_, _, why) => (None, Some(why)),
+            Shown::Failed(.., why) => (None, Some(why)),
             Shown::Running(..) | Shown::Nothing => (None, None),
         };
         let vitals = running.as_ref().map_or_else(Vitals::default, |(_, health)| health.vitals());
@@ -183,7 +194,7 @@ impl AppsView for Window {
 
     fn app<'a>(&'a self, app: &'a AppId) -> BoxFuture<'a, Option<Value>> {
         let (state, looks_again_us) = match self.shown() {
-            Shown::Running(registry, _) | Shown::Failed(registry, ..) => (registry.state(app), registry.looks_again_us(app)),
+            Shown::Running(registry, ..) | Shown::Failed(registry, ..) => (registry.state(app), registry.looks_again_us(app)),
             Shown::StandingBy(states, _) => (states.get(app).cloned(), None),
             Shown::Nothing => (None, None),
         };

@@ -60,12 +60,12 @@ pub fn delete(session: &Session, ask: SessionDeleteAsked) -> Taken {
 
 /// A caller says at `now_us`, log time, that the session is in use: recorded at most once a minute.
 #[must_use]
-pub fn touch(session: &Session, now_us: i64) -> Taken {
+pub fn touch(session: &Session, touched: SessionTouched, now_us: i64) -> Taken {
     if !session.is_known() {
         return Taken::Refused(CallRefusal::Unknown);
     }
     let young = session.active_us.is_some_and(|active_us| now_us < active_us.saturating_add_unsigned(TOUCH_US));
-    if young { Taken::AlreadySo } else { news(Event::SessionTouched(SessionTouched {})) }
+    if young { Taken::AlreadySo } else { news(Event::SessionTouched(touched)) }
 }
 
 fn news(event: Event) -> Taken {

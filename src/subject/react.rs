@@ -1,5 +1,6 @@
 //! One reaction: inputs are folded, the plan is made, and what follows is one atomic append. Live, replayed and verified alike.
 
+use super::pod::At;
 use super::rules::Rules;
 use crate::events::kinds::daemon::PlanSettings;
 use crate::events::record::{Draft, Event, Header, Reaction, Record, Role};
@@ -90,18 +91,18 @@ pub fn committed_safely<M: Model>(state: &mut M, rules: Rules, records: &[Record
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| committed(state, rules, records))).is_ok()
 }
 
-/// Folds an event that has no place in the log yet: to see whether the next one is still news.
-pub fn look_ahead<M: Model>(state: &mut M, rules: Rules, event: &Event) {
+/// Folds an event that has no place in the log yet, as if it were `at`: to see whether the next one is still news.
+pub fn look_ahead<M: Model>(state: &mut M, rules: Rules, event: &Event, at: At) {
     if event.kind().role() != Role::Note {
         let subject = Subject::Daemon(String::new());
         let header = Header {
             kind: event.kind().number(),
             kind_version: event.kind().version(),
             rules: rules.number(),
-            seq: Seq::provisional(0),
+            seq: at.seq,
             subject,
             subject_seq: 0,
-            time_us: 0,
+            time_us: at.time_us,
             reaction: Seq::provisional(0),
             cause: Seq::NONE,
             settings: Seq::NONE,

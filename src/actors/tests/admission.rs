@@ -1,13 +1,14 @@
 //! What a subject takes in: bounded, offered again, coalesced, and never refused when it was asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::support::{Town, app};
 use crate::actors::facts::{Fact, SeenPod};
 use crate::actors::inbox::Full;
-use crate::actors::registry::Registry;
+use crate::actors::registry::{Bounds, Registry};
 use crate::actors::wheel::Wheel;
 use crate::config::Limits;
 use crate::events::kinds::daemon::IncarnationStarted;
@@ -15,13 +16,15 @@ use crate::events::kinds::pod::{Container, ContainerEnd, ContainerState, GoneHow
 use crate::events::kinds::step::{Outcome, StepSettled};
 use crate::events::kinds::want::WantMissing;
 use crate::events::record::Event;
-use crate::ids::{AppId, HostName, Seq, Uid, Word};
+use crate::ids::{AppId, HostName, Seq, Subject, Uid, Word};
 
-fn registry(limits: &Limits) -> (Registry, mpsc::UnboundedReceiver<AppId>) {
+fn registry(limits: &Limits) -> (Registry, mpsc::UnboundedReceiver<Subject>) {
     let (asking, asked) = mpsc::unbounded_channel();
     let started = IncarnationStarted { number: 1, version: "1".to_owned(), world: "demo".to_owned(), acts: true };
     let started = Event::IncarnationStarted(started);
-    (Registry::new(BTreeMap::new(), &BTreeSet::new(), started, limits, Wheel::default(), asking), asked)
+    let bounds = Bounds { inbox: limits.inbox_subject as usize, subjects: limits.apps as usize };
+    let admits = (bounds, Arc::new(Semaphore::new(limits.inbox as usize)));
+    (Registry::new(BTreeMap::new(), &BTreeSet::new(), started, admits, Wheel::default(), asking), asked)
 }
 
 fn missing(answer: u64) -> Fact {
@@ -63,7 +66,7 @@ fn gone(version: u64) -> PodGone {
 
 fn kinds(registry: &Registry, bot: &AppId) -> Vec<&'static str> {
     let (state, batch) = registry.take(bot).expect("something waits");
-    batch.news(&state).drafts.iter().map(|draft| draft.event.kind().name()).collect()
+    batch.news(&state, 0).drafts.iter().map(|draft| draft.event.kind().name()).collect()
 }
 
 #[test]
@@ -76,11 +79,11 @@ fn a_full_inbox_refuses_what_is_offered_and_takes_what_was_asked_for() {
     for step in 0..100 {
         registry.bring(&bot, settled(step));
     }
-    assert_eq!((asked.try_recv(), asked.try_recv()), (Ok(bot.clone()), Ok(other)), "each is asked for once");
+    assert_eq!((asked.try_recv(), asked.try_recv()), (Ok(Subject::App(bot.clone())), Ok(Subject::App(other))), "each is asked for once");
     assert!(asked.try_recv().is_err());
     let (state, batch) = registry.take(&bot).expect("something waits");
     assert_eq!(registry.offer(&app("acme/third"), missing(1)), Err(Full), "the places are held until the reaction is durable");
-    assert_eq!(batch.news(&state).drafts.len(), 1 + 2 + 100);
+    assert_eq!(batch.news(&state, 0).drafts.len(), 1 + 2 + 100);
     registry.commit(&bot, state);
     drop(batch);
     assert_eq!(registry.offer(&app("acme/third"), missing(1)), Ok(()));
@@ -109,7 +112,7 @@ fn b25_an_end_is_not_lost_to_the_deletion_that_follows_at_once() {
     registry.went(&bot, pod(2, ContainerState::Absent), gone(4));
     registry.saw(&bot, pod(5, ContainerState::Absent));
     let (state, batch) = registry.take(&bot).expect("something waits");
-    let events: Vec<Event> = batch.news(&state).drafts.into_iter().map(|draft| draft.event).collect();
+    let events: Vec<Event> = batch.news(&state, 0).drafts.into_iter().map(|draft| draft.event).collect();
     let [Event::IncarnationStarted(_), Event::PodSeen(seen), Event::PodGone(_)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(seen.resource_version, 3, "one observation, the newest before it went");
 }

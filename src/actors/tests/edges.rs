@@ -19,7 +19,7 @@ use crate::sim::node::{Register, Run, Script};
 
 fn window(town: &Town) -> Window {
     let window = Window::new(&town.outside.settings, town.outside.clock.clone(), town.outside.metrics.clone());
-    window.show(town.live().registry().clone(), town.live().health().clone());
+    window.show(town.live().registry().clone(), town.live().sessions().clone(), town.live().health().clone());
     window
 }
 

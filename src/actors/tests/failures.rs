@@ -74,7 +74,7 @@ async fn b61_a_subject_that_fails_three_times_is_quarantined_alone() {
     assert_eq!(town.writes_like(&format!("create pods {other}")), 2, "the other one was revived");
     assert_eq!((town.writes_like("delete pods bot"), town.writes_like("create pods bot")), (0, 1));
     let window = Window::new(&town.outside.settings, town.outside.clock.clone(), town.outside.metrics.clone());
-    window.show(town.live().registry().clone(), town.live().health().clone());
+    window.show(town.live().registry().clone(), town.live().sessions().clone(), town.live().health().clone());
     let apps = window.apps().await;
     let quarantined: Vec<_> = apps["apps"].as_array().expect("a list").iter().map(|app| (&app["app"], &app["quarantined"])).collect();
     assert_eq!(quarantined, [(&"acme/bot".into(), &true.into()), (&"acme/other".into(), &false.into())]);
@@ -100,7 +100,7 @@ async fn an_app_that_never_could_be_taken_in_is_visible_all_the_same() {
     assert!(town.is_live("acme/other", &other));
     assert_eq!(town.kinds("acme/bot", "Quarantined"), 1, "once, whatever comes in");
     let window = Window::new(&town.outside.settings, town.outside.clock.clone(), town.outside.metrics.clone());
-    window.show(town.live().registry().clone(), town.live().health().clone());
+    window.show(town.live().registry().clone(), town.live().sessions().clone(), town.live().health().clone());
     assert_eq!(window.app(&app("acme/bot")).await.expect("it is shown")["quarantined"], true);
     super::poison::clear();
 }

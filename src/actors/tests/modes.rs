@@ -63,7 +63,7 @@ async fn without_the_right_to_watch_nodes_nothing_is_forced_away() {
     town.start().await;
     let host = town.live_app("acme/bot").await;
     let window = Window::new(&town.outside.settings, town.outside.clock.clone(), town.outside.metrics.clone());
-    window.show(town.live().registry().clone(), town.live().health().clone());
+    window.show(town.live().registry().clone(), town.live().sessions().clone(), town.live().health().clone());
     let ready = window.readiness().json();
     assert_eq!((&ready["nodes_unknown"], &ready["ready"]), (&true.into(), &true.into()), "{ready}");
     let pod = town.world.api.object("pods", "apps", &host).expect("the pod");

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::ids::AppId;
+use crate::ids::{AppId, Subject};
 
 /// Where in a reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,12 +12,12 @@ pub(in crate::actors) enum At {
 }
 
 thread_local! {
-    static POISON: RefCell<Vec<(AppId, At, u32)>> = const { RefCell::new(Vec::new()) };
+    static POISON: RefCell<Vec<(Subject, At, u32)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The next `times` reactions of the app panic there.
 pub(super) fn poison(app: &AppId, at: At, times: u32) {
-    POISON.with_borrow_mut(|poison| poison.push((app.clone(), at, times)));
+    POISON.with_borrow_mut(|poison| poison.push((Subject::App(app.clone()), at, times)));
 }
 
 /// Whether some of it is left.
@@ -26,9 +26,9 @@ pub(super) fn is_left() -> bool {
 }
 
 /// What a reaction meets.
-pub(in crate::actors) fn meet(app: &AppId, at: At) {
+pub(in crate::actors) fn meet(subject: &Subject, at: At) {
     let met = POISON.with_borrow_mut(|poison| {
-        let found = poison.iter_mut().find(|(of, place, times)| of == app && *place == at && *times > 0);
+        let found = poison.iter_mut().find(|(of, place, times)| of == subject && *place == at && *times > 0);
         found.map(|(.., times)| *times -= 1).is_some()
     });
     assert!(!met, "poisoned");

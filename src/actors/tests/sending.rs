@@ -219,7 +219,7 @@ impl crate::gateway::Gateway for Panics {
 async fn environments_of_hosts_that_are_gone_are_forgotten() {
     let town = Town::new().await;
     let crate::run::Outside { cluster, gateway, sources, digest_key, .. } = town.outside.clone();
-    let performer = Performer::new(cluster, gateway, sources, digest_key);
+    let performer = Performer::new(cluster, gateway, sources, digest_key, None);
     let (bot, there, gone) = (app("acme/bot"), HostName::new("there").expect("a host"), HostName::new("gone").expect("a host"));
     for host in [&there, &gone] {
         performer.environments.keep(&bot, host, Some(Environment::new(std::collections::BTreeMap::new())));

@@ -119,7 +119,7 @@ fn no_secrets(town: &Town) -> u64 {
 
 fn failing(town: &Town) -> serde_json::Value {
     let window = crate::run::Window::new(&town.outside.settings, town.outside.clock.clone(), town.outside.metrics.clone());
-    window.show(town.live().registry().clone(), town.live().health().clone());
+    window.show(town.live().registry().clone(), town.live().sessions().clone(), town.live().health().clone());
     window.readiness().json()["failing"].clone()
 }
 

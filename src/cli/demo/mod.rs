@@ -187,7 +187,7 @@ impl Demo {
         let (log, _) = opened.map_err(|error| failed(ServeError::Open(error)))?;
         let begun = Incarnation::begin(&self.outside, Box::new(log)).await;
         let incarnation = begun.map_err(|error| failed(ServeError::NotBegun(error)))?;
-        self.window.show(incarnation.registry().clone(), incarnation.health().clone());
+        self.window.show(incarnation.registry().clone(), incarnation.sessions().clone(), incarnation.health().clone());
         self.window.show_log(incarnation.reader());
         self.checkpoints.show(Some(incarnation.reader().clone()));
         self.narrator.follow(incarnation.reader().clone());

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pod::GoneHow;
 use super::step::{ObjectSeen, Refusal};
-use crate::ids::{HostName, RecordId, Tenant, Uid, Word};
+use crate::ids::{HostName, RecordId, SessionId, Tenant, Uid, Word};
 
 /// What a session's plan reads of the settings; microseconds unless said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +50,8 @@ pub struct SessionSettingsInForce {
 /// A caller asked for the session to run: a call that says nothing new is not recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionAsked {
+    /// Who asked: the name of a token or of an account.
+    pub by: Word,
     /// Whose it is.
     pub tenant: Tenant,
     /// After how long an old pod that does not end may be forced away; `None`: as the settings say.
@@ -59,6 +61,8 @@ pub struct SessionAsked {
 /// A caller asked for the session to be deleted or suspended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionDeleteAsked {
+    /// Who asked: the name of a token or of an account.
+    pub by: Word,
     /// Whether the claim stays: the session is suspended.
     pub keep_workspace: bool,
     /// After how long a pod that does not end may be forced away; `None`: as the settings say.
@@ -67,10 +71,13 @@ pub struct SessionDeleteAsked {
 
 /// A caller says that the session is in use; recorded at most once a minute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionTouched {}
+pub struct SessionTouched {
+    /// Who said so: the name of a token or of an account.
+    pub by: Word,
+}
 
 /// What a caller asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SessionCall {
     /// To run.
     Create,
@@ -83,7 +90,7 @@ pub enum SessionCall {
 }
 
 /// Why a call was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CallRefusal {
     /// There is no such session.
     Unknown,
@@ -101,13 +108,19 @@ pub enum CallRefusal {
     TooManyWaiting,
 }
 
-/// A call was refused: nothing follows from it.
+/// Calls were refused: nothing follows from them. A record tells of all that came within some seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCallRefused {
+    /// Of which session; `None`: of more of them than are told apart.
+    pub session: Option<SessionId>,
+    /// Who asked, of one session: the name of a token or of an account.
+    pub by: Word,
     /// What was asked.
     pub call: SessionCall,
     /// Why not.
     pub why: CallRefusal,
+    /// How often.
+    pub times: u64,
 }
 
 /// How far a claim is.

@@ -6,7 +6,7 @@ use crate::events::kinds::pod::GoneHow;
 use crate::events::kinds::session::*;
 use crate::events::kinds::step::{ObjectSeen, Refusal};
 use crate::events::record::Event;
-use crate::ids::{HostName, LogId, RecordId, Seq, Tenant, Uid, Word};
+use crate::ids::{HostName, LogId, RecordId, Seq, SessionId, Tenant, Uid, Word};
 
 fn uid() -> Uid {
     Uid::new("0b6f2f0e-1111-4222-8333-444455556666").expect("a uid")
@@ -50,7 +50,10 @@ fn settings() -> Vec<Event> {
 }
 
 fn calls() -> Vec<Event> {
-    let refusal = |call, why| Event::SessionCallRefused(SessionCallRefused { call, why });
+    let refusal = |call, why| {
+        let session = (why != CallRefusal::TooManyWaiting).then(|| SessionId::new("7f3a").expect("an id"));
+        Event::SessionCallRefused(SessionCallRefused { session, by: word("front-end"), call, why, times: 3 })
+    };
     let whys = [
         CallRefusal::Unknown,
         CallRefusal::Hidden,
@@ -62,10 +65,12 @@ fn calls() -> Vec<Event> {
     ];
     let calls = [SessionCall::Create, SessionCall::Delete, SessionCall::Suspend, SessionCall::Touch];
     let refused = whys.into_iter().zip(calls.into_iter().cycle()).map(|(why, call)| refusal(call, why));
-    let asked = [None, Some(600_000_000)].map(|force_after_us| Event::SessionAsked(SessionAsked { tenant: tenant(), force_after_us }));
-    let deleted = [(false, None), (true, Some(1))]
-        .map(|(keep_workspace, force_after_us)| Event::SessionDeleteAsked(SessionDeleteAsked { keep_workspace, force_after_us }));
-    asked.into_iter().chain(deleted).chain([Event::SessionTouched(SessionTouched {})]).chain(refused).collect()
+    let asked = [None, Some(600_000_000)]
+        .map(|force_after_us| Event::SessionAsked(SessionAsked { by: word("front-end"), tenant: tenant(), force_after_us }));
+    let deleted = [(false, None), (true, Some(1))].map(|(keep_workspace, force_after_us)| {
+        Event::SessionDeleteAsked(SessionDeleteAsked { by: word("operator"), keep_workspace, force_after_us })
+    });
+    asked.into_iter().chain(deleted).chain([Event::SessionTouched(SessionTouched { by: word("front-end") })]).chain(refused).collect()
 }
 
 fn objects() -> Vec<Event> {

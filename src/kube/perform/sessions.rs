@@ -5,12 +5,13 @@ use ::kube::Client;
 use serde_json::Value;
 
 use super::pods::Doomed;
-use super::{Cluster, Performed, Performing, Target, object_of};
+use super::{Cluster, Performed, Performing, RawTail, Target, object_of};
 use crate::config::Settings;
 use crate::events::kinds::session::SessionStep;
 use crate::events::kinds::step::{ObjectSeen, Refusal};
+use crate::events::kinds::tail::TailLack;
 use crate::events::record::Event;
-use crate::ids::{RecordId, SessionId, Tenant, Uid};
+use crate::ids::{HostName, RecordId, SessionId, Tenant, Uid};
 use crate::kube::answer::{Answer, Verb};
 use crate::kube::labels::Ownership;
 use crate::kube::session::convert;
@@ -60,6 +61,20 @@ impl SessionCluster {
     #[must_use]
     pub fn template(&self) -> &SessionTemplate {
         &self.template
+    }
+
+    /// The client, for a watch.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        self.cluster.client()
+    }
+
+    /// Reads the last lines of a container of exactly this pod; see [`Cluster::read_tail`].
+    ///
+    /// # Errors
+    /// When they cannot be had.
+    pub async fn read_tail(&self, host: &HostName, uid: &Uid, container: &str) -> Result<RawTail, TailLack> {
+        self.cluster.read_tail(host, uid, container, false).await
     }
 
     /// Their NetworkPolicy.

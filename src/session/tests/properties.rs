@@ -157,7 +157,8 @@ proptest! {
             let mut session = story.session.clone();
             for event in order {
                 let reacted = react(&session, &subject(), vec![Draft::input(event.clone())], under, story.now_us);
-                crate::subject::react::look_ahead(&mut session, Rules::CURRENT, event);
+                let at = crate::subject::pod::At { seq: Seq::provisional(0), time_us: 0 };
+                crate::subject::react::look_ahead(&mut session, Rules::CURRENT, event, at);
                 assert!(!reacted.reaction.drafts.is_empty());
             }
             let pod = session.pod.as_ref().map(|pod| (pod.uid.clone(), pod.view.clone(), pod.end.clone()));

@@ -112,17 +112,21 @@ impl Story {
             }
             ["listed"] => vec![Event::Listed(Listed { resource_version: self.next_version(), pods: 0 })],
             ["create", rest @ ..] => {
-                let ask = SessionAsked { tenant: tenant(option(rest, "tenant=").unwrap_or("acme")), force_after_us: force(rest) };
+                let ask = SessionAsked {
+                    by: Word::default(),
+                    tenant: tenant(option(rest, "tenant=").unwrap_or("acme")),
+                    force_after_us: force(rest),
+                };
                 let taken = calls::create(&self.session, ask);
                 self.take(taken)
             }
             ["delete", rest @ ..] => {
-                let ask = SessionDeleteAsked { keep_workspace: rest.contains(&"keep"), force_after_us: force(rest) };
+                let ask = SessionDeleteAsked { by: Word::default(), keep_workspace: rest.contains(&"keep"), force_after_us: force(rest) };
                 let taken = calls::delete(&self.session, ask);
                 self.take(taken)
             }
             ["touch"] => {
-                let taken = calls::touch(&self.session, self.now_us);
+                let taken = calls::touch(&self.session, SessionTouched { by: Word::default() }, self.now_us);
                 self.take(taken)
             }
             ["claim", rest @ ..] => vec![Event::ClaimSeen(self.claim(rest))],

@@ -17,6 +17,7 @@ use crate::session::calls::{self, Taken};
 use crate::session::news::is_news;
 use crate::session::state::Session;
 use crate::session::view::{Removed, State, removed, view};
+use crate::subject::pod::At;
 use crate::subject::react::{committed, look_ahead};
 use crate::subject::rules::Rules;
 
@@ -200,7 +201,7 @@ impl World {
         let mut ahead = self.session().clone();
         inputs.retain(|event| {
             let news = is_news(&ahead, event);
-            look_ahead(&mut ahead, Rules::CURRENT, event);
+            look_ahead(&mut ahead, Rules::CURRENT, event, At { seq: Seq::provisional(0), time_us: 0 });
             news
         });
         for input in &inputs {
@@ -295,9 +296,11 @@ impl World {
     fn call(&mut self, pick: u16) {
         let session = self.session();
         let taken = match pick % 5 {
-            0..=2 => calls::create(session, SessionAsked { tenant: tenant("acme"), force_after_us: None }),
-            3 => calls::delete(session, SessionDeleteAsked { keep_workspace: true, force_after_us: None }),
-            _ => calls::delete(session, SessionDeleteAsked { keep_workspace: false, force_after_us: Some(60_000_000) }),
+            0..=2 => calls::create(session, SessionAsked { by: Word::default(), tenant: tenant("acme"), force_after_us: None }),
+            3 => calls::delete(session, SessionDeleteAsked { by: Word::default(), keep_workspace: true, force_after_us: None }),
+            _ => {
+                calls::delete(session, SessionDeleteAsked { by: Word::default(), keep_workspace: false, force_after_us: Some(60_000_000) })
+            }
         };
         if let Taken::News(event) = taken {
             self.deleted = matches!(&*event, Event::SessionDeleteAsked(asked) if !asked.keep_workspace);
