@@ -13,16 +13,12 @@ use crate::app::state::App;
 use crate::clock::Clock;
 use crate::config::{Act, Settings};
 use crate::events::kinds::daemon::PlanSettings;
-use crate::events::kinds::session::{SessionAsked, SessionDeleteAsked};
 use crate::events::log::LogReader;
 use crate::http::control::AppsView;
 use crate::http::log::LogView;
 use crate::http::readiness::{GatewayState, Readiness, Role};
-use crate::http::sessions::view::{Called, NotCalled, SessionsView};
-use crate::ids::{AppId, SessionId};
-use crate::session::state::Session;
+use crate::ids::AppId;
 use crate::telemetry::Metrics;
-use tokio::sync::watch;
 
 /// A view of whatever runs; cheap to clone, all clones are one.
 #[derive(Clone)]
@@ -206,35 +202,5 @@ impl AppsView for Window {
 impl LogView for Window {
     fn reader(&self) -> Option<Arc<dyn LogReader>> {
         self.0.log.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade)
-    }
-}
-
-impl SessionsView for Window {
-    fn create<'a>(&'a self, _: &'a SessionId, _: SessionAsked) -> BoxFuture<'a, Result<Called, NotCalled>> {
-        std::future::ready(Err(NotCalled::NotReady)).boxed()
-    }
-
-    fn delete<'a>(&'a self, _: &'a SessionId, _: SessionDeleteAsked) -> BoxFuture<'a, Result<Called, NotCalled>> {
-        std::future::ready(Err(NotCalled::NotReady)).boxed()
-    }
-
-    fn touch<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Result<Called, NotCalled>> {
-        std::future::ready(Err(NotCalled::NotReady)).boxed()
-    }
-
-    fn is_known(&self) -> bool {
-        false
-    }
-
-    fn state(&self, _: &SessionId) -> Option<Arc<Session>> {
-        None
-    }
-
-    fn changes(&self, _: &SessionId) -> Option<watch::Receiver<Arc<Session>>> {
-        None
-    }
-
-    fn list(&self, _: Option<&SessionId>, _: usize, _: &dyn Fn(&Session) -> bool) -> Vec<(SessionId, Arc<Session>)> {
-        Vec::new()
     }
 }

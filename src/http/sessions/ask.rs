@@ -212,17 +212,17 @@ fn force_after_us(asked: Option<u32>) -> Result<Option<u64>, Problem> {
 ///
 /// # Errors
 /// When what it says is out of range.
-pub fn create(tenant: Tenant, force_after: Option<u32>) -> Result<SessionAsked, Problem> {
-    Ok(SessionAsked { tenant, force_after_us: force_after_us(force_after)? })
+pub fn create(caller: &Caller, tenant: Tenant, force_after: Option<u32>) -> Result<SessionAsked, Problem> {
+    Ok(SessionAsked { by: caller.name.clone(), tenant, force_after_us: force_after_us(force_after)? })
 }
 
 /// A call for it to be deleted or suspended.
 ///
 /// # Errors
 /// When what it says is out of range.
-pub fn delete(query: &DeleteQuery) -> Result<SessionDeleteAsked, Problem> {
+pub fn delete(caller: &Caller, query: &DeleteQuery) -> Result<SessionDeleteAsked, Problem> {
     let keep_workspace = query.keep_workspace == Some(Flag::Yes);
-    Ok(SessionDeleteAsked { keep_workspace, force_after_us: force_after_us(query.force_after)? })
+    Ok(SessionDeleteAsked { by: caller.name.clone(), keep_workspace, force_after_us: force_after_us(query.force_after)? })
 }
 
 /// A list.

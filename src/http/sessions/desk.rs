@@ -12,11 +12,12 @@ use tokio::time::Instant;
 use super::answer::{Answered, Patience, Reply, created, gone, one, ready, refused, too_many_waiting, unknown};
 use super::ask::{self, DeleteQuery, Include, Listing};
 use super::document::{Names, Page, Touched, shown};
-use super::view::{NotCalled, SessionsView};
+use super::view::SessionsView;
+use crate::actors::NotCalled;
 use crate::clock;
 use crate::config::Sessions;
 use crate::config::access::Caller;
-use crate::events::kinds::session::SessionAsked;
+use crate::events::kinds::session::{CallRefusal, SessionAsked, SessionCall, SessionTouched};
 use crate::events::log::LogReader;
 use crate::events::record::Event;
 use crate::events::stored::Body;
@@ -80,21 +81,35 @@ impl Desk {
     }
 
     /// A place among those who wait; none is needed by who does not.
-    fn place(&self, wait_s: u32) -> Result<Option<SemaphorePermit<'_>>, Problem> {
+    fn place(&self, caller: &Caller, id: &SessionId, call: SessionCall, wait_s: u32) -> Result<Option<SemaphorePermit<'_>>, Problem> {
         if wait_s == 0 {
             return Ok(None);
         }
-        self.0.waiting.try_acquire().map(Some).map_err(|_| too_many_waiting())
+        self.0.waiting.try_acquire().map(Some).map_err(|_| {
+            self.0.sessions.refused(id, &caller.name, call, CallRefusal::TooManyWaiting);
+            too_many_waiting()
+        })
     }
 
     /// The session, when the caller may see it.
     fn seen(&self, caller: &Caller, id: &SessionId) -> Result<Arc<Session>, Problem> {
         self.serves()?;
         if !self.0.sessions.is_known() {
-            return Err(starting());
+            return Err(unavailable("the daemon starts, stops or stands by"));
         }
-        let session = self.0.sessions.state(id).filter(|session| session.is_known() && caller.sees(session.tenant()));
-        session.ok_or_else(|| unknown(id))
+        let session = self.0.sessions.state(id).filter(|session| session.is_known());
+        session.filter(|session| caller.sees(session.tenant())).ok_or_else(|| unknown(id))
+    }
+
+    /// The session that a call is about, when the caller may see it; that somebody called for another's is recorded.
+    fn known(&self, caller: &Caller, id: &SessionId, call: SessionCall) -> Result<Arc<Session>, Problem> {
+        let seen = self.seen(caller, id);
+        if seen.as_ref().is_err_and(|problem| problem.code == "not_found") {
+            let hidden = self.0.sessions.state(id).is_some_and(|session| session.is_known());
+            let why = if hidden { CallRefusal::Hidden } else { CallRefusal::Unknown };
+            self.0.sessions.refused(id, &caller.name, call, why);
+        }
+        seen
     }
 
     fn not_called(&self, caller: &Caller, id: &SessionId, why: NotCalled) -> Problem {
@@ -104,7 +119,7 @@ impl Desk {
                 refused(id, why, sees)
             }
             NotCalled::Full => Problem::busy("busy", "the daemon has as much to do as it takes in", 1),
-            NotCalled::NotReady => starting(),
+            NotCalled::NotReady(why) => unavailable(why),
         }
     }
 
@@ -116,7 +131,7 @@ impl Desk {
         self.serves()?;
         let wait_s = ask::wait_s(wait, self.0.ready_s)?;
         let deadline = clock::now() + Duration::from_secs(u64::from(wait_s));
-        let _place = self.place(wait_s)?;
+        let _place = self.place(caller, id, SessionCall::Create, wait_s)?;
         let called = in_time(self.0.sessions.create(id, ask)).await?.map_err(|why| self.not_called(caller, id, why))?;
         let was_running = called.before.pod.as_ref().is_some_and(|pod| pod.runs() && !pod.is_deleting() && !pod.delete_stands());
         let Some(demand) = called.demand else {
@@ -132,11 +147,12 @@ impl Desk {
     /// # Errors
     /// What the caller is refused with.
     pub async fn delete(&self, caller: &Caller, id: &SessionId, query: &DeleteQuery) -> Answered {
-        let ask = ask::delete(query)?;
+        let ask = ask::delete(caller, query)?;
         let wait_s = ask::wait_s(query.wait, self.0.ready_s)?;
-        self.seen(caller, id)?;
+        let call = if ask.keep_workspace { SessionCall::Suspend } else { SessionCall::Delete };
+        self.known(caller, id, call)?;
         let deadline = clock::now() + Duration::from_secs(u64::from(wait_s));
-        let _place = self.place(wait_s)?;
+        let _place = self.place(caller, id, call, wait_s)?;
         let called = in_time(self.0.sessions.delete(id, ask)).await?.map_err(|why| self.not_called(caller, id, why))?;
         if called.demand.is_none() {
             return Ok(Reply::nothing());
@@ -152,7 +168,7 @@ impl Desk {
         deadline: Instant,
         answer: impl Fn(&Session, Patience) -> Option<Answered>,
     ) -> Answered {
-        let mut changes = self.0.sessions.changes(id).ok_or_else(starting)?;
+        let mut changes = self.0.sessions.changes(id).ok_or_else(ended)?;
         loop {
             let session = Arc::clone(&changes.borrow_and_update());
             let patience = match wait_s {
@@ -165,7 +181,7 @@ impl Desk {
             }
             tokio::select! {
                 biased;
-                changed = changes.changed() => changed.map_err(|_: watch::error::RecvError| starting())?,
+                changed = changes.changed() => changed.map_err(|_: watch::error::RecvError| ended())?,
                 () = tokio::time::sleep_until(deadline) => {}
             }
         }
@@ -176,8 +192,9 @@ impl Desk {
     /// # Errors
     /// What the caller is refused with.
     pub async fn touch(&self, caller: &Caller, id: &SessionId) -> Answered {
-        self.seen(caller, id)?;
-        in_time(self.0.sessions.touch(id)).await?.map_err(|why| self.not_called(caller, id, why))?;
+        self.known(caller, id, SessionCall::Touch)?;
+        let touched = SessionTouched { by: caller.name.clone() };
+        in_time(self.0.sessions.touch(id, touched)).await?.map_err(|why| self.not_called(caller, id, why))?;
         let session = self.seen(caller, id)?;
         let touched = Touched { session_id: id.to_string(), last_active_at: session.active_us.map(moment) };
         Ok(Reply::of(axum::http::StatusCode::OK, &touched))
@@ -218,7 +235,7 @@ impl Desk {
     pub fn list(&self, caller: &Caller, asked: &Listing) -> Answered {
         self.serves()?;
         if !self.0.sessions.is_known() {
-            return Err(starting());
+            return Err(unavailable("the daemon starts, stops or stands by"));
         }
         let takes = |session: &Session| {
             let tenant = asked.tenant.as_ref().is_none_or(|tenant| session.tenant() == Some(tenant));
@@ -239,8 +256,12 @@ fn is_listed(session: &Session, asked: &Listing) -> bool {
     asked.state.map_or(state != State::Absent, |wanted| wanted == (&state).into())
 }
 
-fn starting() -> Problem {
-    Problem::busy("unavailable", "nobody acts on sessions at the moment: the daemon starts, stops or stands by", 2)
+fn unavailable(why: &str) -> Problem {
+    Problem::busy("unavailable", format!("nobody acts on it at the moment: {why}"), 2)
+}
+
+fn ended() -> Problem {
+    unavailable("this life of the daemon ends; what was asked for goes on in the next")
 }
 
 fn tail(log: &dyn LogReader, subject: &Subject, kept: Seq) -> Option<String> {

@@ -67,14 +67,14 @@ async fn create(
     sent: Sent,
 ) -> Answered {
     let (id, query, body) = (id(named)?, query(asked)?, ask::body(&bytes(sent)?)?);
-    let ask = ask::create(ask::tenant(&caller, body.tenant.as_deref())?, query.force_after)?;
+    let ask = ask::create(&caller, ask::tenant(&caller, body.tenant.as_deref())?, query.force_after)?;
     desk.create(&caller, &id, ask, query.wait).await.map(|created| created.reply)
 }
 
 async fn create_by_query(State(desk): State<Desk>, Extension(caller): Extension<Caller>, asked: Asked<PostQuery>, sent: Sent) -> Answered {
     let (query, body) = (query(asked)?, ask::body(&bytes(sent)?)?);
     let id = ask::id(&query.session_id)?;
-    let ask = ask::create(ask::tenant(&caller, body.tenant.as_deref())?, query.force_after)?;
+    let ask = ask::create(&caller, ask::tenant(&caller, body.tenant.as_deref())?, query.force_after)?;
     desk.create(&caller, &id, ask, query.wait).await.map(|created| created.reply)
 }
 
@@ -104,7 +104,7 @@ async fn seed_create(
 ) -> Answered {
     ask::seed_form(&headers)?;
     let id = ask::id(&query(asked)?.session_id)?;
-    let ask = ask::create(ask::tenant(&caller, None)?, None)?;
+    let ask = ask::create(&caller, ask::tenant(&caller, None)?, None)?;
     let created = desk.create(&caller, &id, ask, None).await?;
     Ok(of_the_seed(&created.reply, created.was_running))
 }

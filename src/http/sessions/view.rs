@@ -5,29 +5,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::events::kinds::session::{SessionAsked, SessionDeleteAsked};
-use crate::ids::SessionId;
+use crate::actors::{Called, NotCalled};
+use crate::events::kinds::session::{CallRefusal, SessionAsked, SessionCall, SessionDeleteAsked, SessionTouched};
+use crate::ids::{SessionId, Word};
 use crate::session::state::Session;
-
-/// What became of a call.
-#[derive(Debug, Clone)]
-pub struct Called {
-    /// The record.
-    pub demand: Option<crate::ids::Seq>,
-    /// Before.
-    pub before: Arc<Session>,
-}
-
-/// Why not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotCalled {
-    /// Refused.
-    Refused(crate::events::kinds::session::CallRefusal),
-    /// Full.
-    Full,
-    /// Not ready.
-    NotReady,
-}
 
 /// The sessions, as far as callers have to do with them.
 pub trait SessionsView: Send + Sync + 'static {
@@ -38,7 +19,10 @@ pub trait SessionsView: Send + Sync + 'static {
     fn delete<'a>(&'a self, id: &'a SessionId, ask: SessionDeleteAsked) -> BoxFuture<'a, Result<Called, NotCalled>>;
 
     /// Says that it is in use.
-    fn touch<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Called, NotCalled>>;
+    fn touch<'a>(&'a self, id: &'a SessionId, touched: SessionTouched) -> BoxFuture<'a, Result<Called, NotCalled>>;
+
+    /// Has it recorded that a call was refused for a reason that is known here alone.
+    fn refused(&self, id: &SessionId, by: &Word, call: SessionCall, why: CallRefusal);
 
     /// Whether anything is known at the moment: not while the log is being opened.
     fn is_known(&self) -> bool;

@@ -13,17 +13,18 @@ use tokio::sync::watch;
 
 use super::control::{NoLog, control};
 use super::{Answer, raw};
+use crate::actors::{Called, NotCalled};
 use crate::config::access::token_digest;
 use crate::config::{Sessions, Switch};
-use crate::events::kinds::session::{CallRefusal, SessionAsked, SessionDeleteAsked};
+use crate::events::kinds::session::{CallRefusal, SessionAsked, SessionCall, SessionDeleteAsked, SessionTouched};
 use crate::events::record::Event;
 use crate::http::access::asked::Callers;
 use crate::http::access::gate::Gate;
 use crate::http::access::refusals::Refusals;
 use crate::http::control::{Control, serve_control};
 use crate::http::sessions::desk::Desk;
-use crate::http::sessions::view::{Called, NotCalled, SessionsView};
-use crate::ids::{SessionId, hex};
+use crate::http::sessions::view::SessionsView;
+use crate::ids::{SessionId, Word, hex};
 use crate::kube::review::TokenReviews;
 use crate::session::calls::{self, Taken};
 use crate::session::state::Session;
@@ -34,11 +35,12 @@ use crate::sim::world::{World, WorldOptions};
 pub(crate) struct One {
     story: Mutex<Story>,
     now: watch::Sender<Arc<Session>>,
+    refused: Mutex<Vec<String>>,
 }
 
 impl One {
     pub(crate) fn new() -> Arc<Self> {
-        let one = Self { story: Mutex::new(Story::new()), now: watch::Sender::new(Arc::default()) };
+        let one = Self { story: Mutex::new(Story::new()), now: watch::Sender::new(Arc::default()), refused: Mutex::default() };
         one.tell("start\nlisted");
         Arc::new(one)
     }
@@ -61,7 +63,7 @@ impl One {
         match id.as_str() {
             "s1" => {}
             "full" => return Err(NotCalled::Full),
-            "not-ready" => return Err(NotCalled::NotReady),
+            "not-ready" => return Err(NotCalled::NotReady("it starts")),
             "fast" => return Err(NotCalled::Refused(CallRefusal::TooFast)),
             "many" => return Err(NotCalled::Refused(CallRefusal::TooMany)),
             "much" => return Err(NotCalled::Refused(CallRefusal::TooManyOfTenant)),
@@ -93,9 +95,13 @@ impl SessionsView for One {
         std::future::ready(self.call(id, |session| calls::delete(session, ask))).boxed()
     }
 
-    fn touch<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Called, NotCalled>> {
+    fn touch<'a>(&'a self, id: &'a SessionId, touched: SessionTouched) -> BoxFuture<'a, Result<Called, NotCalled>> {
         let now_us = self.story.lock().expect("no panic").now_us;
-        std::future::ready(self.call(id, |session| calls::touch(session, now_us))).boxed()
+        std::future::ready(self.call(id, |session| calls::touch(session, touched, now_us))).boxed()
+    }
+
+    fn refused(&self, id: &SessionId, by: &Word, call: SessionCall, why: CallRefusal) {
+        self.refused.lock().expect("no panic").push(format!("{call:?} of {id} by {by}: {why:?}"));
     }
 
     fn is_known(&self) -> bool {
@@ -289,6 +295,8 @@ async fn a_token_sees_the_sessions_of_its_tenants_and_no_others() {
     for line in ["PUT /v1/sessions/s1?wait=0", "DELETE /v1/sessions/s1?wait=0", "GET /v1/sessions/s1", "POST /v1/sessions/s1/touch"] {
         assert_eq!(code(served.by("other", line, "").await), (404, "not_found".to_owned()), "{line}");
     }
+    let told = served.one.refused.lock().expect("no panic").join(", ");
+    assert_eq!(told, "Delete of s1 by other: Hidden, Touch of s1 by other: Hidden");
     for (who, body) in [("two", r#"{"tenant": "other"}"#), ("root", "")] {
         assert_eq!(code(served.by(who, "PUT /v1/sessions/s1?wait=0", body).await), (409, "other_tenant".to_owned()), "{who}");
     }
@@ -375,6 +383,7 @@ async fn past_so_many_callers_that_wait_the_next_is_sent_away_at_once() {
     }
     let away = served.ask("PUT /v1/sessions/s1", "", "").await;
     assert_eq!((away.status, away.code().as_str()), (503, "too_many_waiting"));
+    assert_eq!(*served.one.refused.lock().expect("no panic"), ["Create of s1 by local: TooManyWaiting"]);
     assert_eq!(served.ask("PUT /v1/sessions/s1?wait=0", "", "").await.status, 202, "who does not wait needs no place");
     served.one.tell(
         "settle CreateClaim done\nclaim tenant=default\nsettle PutService done\nservice\nsettle CreatePod done\npod running\npod ready",
