@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::carry::bounded;
 use super::facts::{Fact, LastList, Observed, SeenPod, Shown, ShownSecrets, seen_pods};
 use super::inbox::{Batch, Inbox};
 use super::kept::{Flying, Kept};
@@ -11,29 +10,23 @@ use super::registry::Registry;
 use super::reports::Reports;
 use super::slot::Slot;
 use super::work::{What, lane_of};
-use crate::app::carry::{Waiting, in_parts};
 use crate::app::state::{App, Host};
 use crate::events::kinds::daemon::PlanSettings;
 use crate::events::kinds::pod::{NodeReady, PodGone, SecretSeen};
 use crate::events::kinds::step::StepIssued;
 use crate::events::kinds::tail::TailOf;
 use crate::events::kinds::verdict::Stage;
-use crate::events::record::{Draft, Event, Record};
-use crate::ids::{AppId, HostName, PackageDigest, Seq, Subject, Uid, Word};
+use crate::events::record::Event;
+use crate::ids::{AppId, HostName, PackageDigest, Seq, Uid, Word};
 use crate::kube::throttle::Lane;
 use crate::telemetry::Metrics;
 
 impl Kept for App {
-    type Key = AppId;
     type Observed = Observed;
     type Fact = Fact;
     type Lists = Option<LastList>;
     type Beside = Reports;
     type Tally = ();
-
-    fn subject(app: &AppId) -> Subject {
-        Subject::App(app.clone())
-    }
 
     fn incarnation(&self) -> u64 {
         self.incarnation
@@ -100,10 +93,6 @@ impl Kept for App {
         self.hosts.values().flat_map(|host| host.tails.values()).any(|tail| !tail.settled)
     }
 
-    fn quarantine(&mut self) {
-        self.quarantined = true;
-    }
-
     fn is_quarantined(&self) -> bool {
         self.quarantined
     }
@@ -114,14 +103,6 @@ impl Kept for App {
             Event::StepIssued(StepIssued { step, purpose, .. }) => Some((What::Step(step.clone()), lane_of(step, *purpose))),
             _ => None,
         }
-    }
-
-    fn carried(app: &AppId, state: &Self) -> Vec<Draft> {
-        bounded(app, in_parts(state).unwrap_or_default())
-    }
-
-    fn passes_over(waiting: &mut Waiting, app: &AppId, state: &mut Self, record: &Record) -> bool {
-        waiting.passes_over(app, state, record)
     }
 
     fn heard(reports: &Reports, app: &AppId, state: &Self, listed: bool) {

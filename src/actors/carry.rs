@@ -1,19 +1,19 @@
 //! Carrying subjects over the removal of the log's beginning: each state is appended by its own owner, as a reaction, so that it is
 //! what the records before it came to. Removes nothing.
 
-use std::fmt::Display;
-
 use super::kept::Kept;
 use super::registry::Registry;
 use super::slot::Activity;
-use crate::events::record::{Draft, Event};
+use crate::events::record::Draft;
 use crate::ids::Seq;
+use crate::subject::stored::{Stored, in_parts};
 
 /// The most records that carry a state in one reaction: half of the batch that it fits.
 const CARRIED_PARTS: usize = 32;
 
-/// The records that carry a state; none when they are none, or too many for a reaction.
-pub(super) fn bounded(key: &impl Display, parts: Vec<Event>) -> Vec<Draft> {
+/// The state as records; none when it is too large for a reaction.
+pub(super) fn carried<M: Stored>(key: &M::Key, state: &M) -> Vec<Draft> {
+    let parts = in_parts(state).unwrap_or_default();
     if parts.is_empty() || parts.len() > CARRIED_PARTS {
         tracing::error!(subject = %key, "its state is too large to be carried: the log's beginning is kept");
         return Vec::new();

@@ -2,23 +2,21 @@
 //! Answers what is so; decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{Debug, Display};
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::work::What;
-use crate::app::carry::Waiting;
 use crate::events::kinds::pod::{NodeReady, NodeSeen};
 use crate::events::kinds::tail::TailOf;
-use crate::events::record::{Draft, Event, Record};
-use crate::ids::{Seq, Subject, Uid, Word};
+use crate::events::record::{Draft, Event};
+use crate::ids::{Seq, Uid, Word};
 use crate::kube::throttle::Lane;
 use crate::subject::react::Model;
+use crate::subject::stored::Stored;
 use crate::telemetry::Metrics;
 
 /// The state of one sort of subjects.
-pub trait Kept: Model<Settings: Send + Sync> + Default + Debug + Send + Sync + 'static {
-    /// What tells them from each other.
-    type Key: Ord + Clone + Debug + Display + Send + Sync + 'static;
+pub trait Kept: Stored<Key: Send + Sync + 'static> + Model<Settings: Send + Sync> + Debug + Send + Sync + 'static {
     /// What waits of the observations of one object.
     type Observed: Observed<Self>;
     /// One thing that came in.
@@ -29,9 +27,6 @@ pub trait Kept: Model<Settings: Send + Sync> + Default + Debug + Send + Sync + '
     type Beside: Clone + Send + Sync + 'static;
     /// What is counted over all of them.
     type Tally: Default + Send;
-
-    /// The subject.
-    fn subject(key: &Self::Key) -> Subject;
 
     /// The life of the process that it holds for.
     fn incarnation(&self) -> u64;
@@ -76,19 +71,10 @@ pub trait Kept: Model<Settings: Send + Sync> + Default + Debug + Send + Sync + '
     fn reads(&self) -> bool;
 
     /// It is shown and not acted on.
-    fn quarantine(&mut self);
-
-    /// It is.
     fn is_quarantined(&self) -> bool;
 
     /// The step that a record decides, and the lane that it waits in.
     fn step_of(event: &Event) -> Option<(What, Lane)>;
-
-    /// The state as records; none when it is too large for a reaction.
-    fn carried(key: &Self::Key, state: &Self) -> Vec<Draft>;
-
-    /// See [`Waiting::passes_over`].
-    fn passes_over(waiting: &mut Waiting, key: &Self::Key, state: &mut Self, record: &Record) -> bool;
 
     /// Who else is to hear of its state, which is that of this incarnation's list when `listed`.
     fn heard(beside: &Self::Beside, key: &Self::Key, state: &Self, listed: bool);

@@ -35,5 +35,6 @@ pub(crate) mod tests;
 pub use committer::{Committer, CommitterThread};
 pub use daemon::{Daemon, Ended, Parts};
 pub use health::{Health, Vitals};
+pub(crate) use kept::Kept;
 pub use registry::Registry;
 pub use sessions::{Called, NotCalled, Sessions};

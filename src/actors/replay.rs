@@ -1,10 +1,8 @@
 //! One subject's state by the log alone: what a subject whose actor failed starts again from. Folds, and sends nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::kept::Kept;
-use crate::app::carry::Waiting;
 use crate::events::kinds::tail::TailOf;
 use crate::events::log::LogReader;
 use crate::events::record::{Event, Record};
@@ -12,6 +10,7 @@ use crate::events::stored::Body;
 use crate::ids::{Seq, Subject};
 use crate::subject::react::committed_safely;
 use crate::subject::rules::Rules;
+use crate::subject::stored::{Stored, Waiting};
 
 /// What a subject's log gives.
 #[derive(Debug, Default)]
@@ -29,10 +28,10 @@ pub(super) struct Replayed<M> {
 ///
 /// # Errors
 /// In words, when its records cannot be read.
-pub(super) fn replay<M: Kept>(reader: &dyn LogReader, key: &M::Key) -> Result<Replayed<M>, String> {
+pub(super) fn replay<M: Stored>(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed<M>, String> {
     loop {
         let begins = reader.removed();
-        let replayed = replay_once(reader, key)?;
+        let replayed = replay_once(reader, subject)?;
         // What aged out meanwhile may be missing in the middle of what was read.
         if reader.removed() == begins {
             return Ok(replayed);
@@ -40,14 +39,10 @@ pub(super) fn replay<M: Kept>(reader: &dyn LogReader, key: &M::Key) -> Result<Re
     }
 }
 
-fn replay_once<M: Kept>(reader: &dyn LogReader, key: &M::Key) -> Result<Replayed<M>, String> {
+fn replay_once<M: Stored>(reader: &dyn LogReader, subject: &Subject) -> Result<Replayed<M>, String> {
     let mut replayed = Replayed::<M>::default();
-    let subject = &M::subject(key);
     if reader.cut_subjects().contains(subject) {
-        match subject {
-            Subject::App(app) => replayed.waiting = Waiting::of(BTreeSet::from([app.clone()])),
-            Subject::Session(_) | Subject::Daemon(_) => replayed.broken = true,
-        }
+        replayed.waiting = Waiting::of([subject.clone()]);
     }
     let mut failed = None;
     let read = reader.subject(subject, Seq(1), &mut |item| {
@@ -56,7 +51,7 @@ fn replay_once<M: Kept>(reader: &dyn LogReader, key: &M::Key) -> Result<Replayed
                 let seq = stored.header.seq;
                 match (stored.body, Rules::of(stored.header.rules)) {
                     (Body::Known(event), Some(rules)) => {
-                        replayed.take(key, &Record { header: stored.header, event }, rules);
+                        replayed.take(Record { header: stored.header, event }, rules);
                         return if replayed.broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
                     }
                     (Body::Opaque(_) | Body::Withheld, _) => return ControlFlow::Continue(()),
@@ -73,14 +68,14 @@ fn replay_once<M: Kept>(reader: &dyn LogReader, key: &M::Key) -> Result<Replayed
     failed.map_or(Ok(replayed), Err)
 }
 
-impl<M: Kept> Replayed<M> {
-    fn take(&mut self, key: &M::Key, record: &Record, rules: Rules) {
+impl<M: Stored> Replayed<M> {
+    fn take(&mut self, record: Record, rules: Rules) {
         if let Event::TailAsked(asked) = &record.event {
             self.tails.insert(asked.of.clone(), record.header.seq);
         }
-        if M::passes_over(&mut self.waiting, key, &mut self.state, record) {
+        if self.waiting.passes_over(&mut self.state, &record) {
             return;
         }
-        self.broken |= !committed_safely(&mut self.state, rules, std::slice::from_ref(record));
+        self.broken |= !committed_safely(&mut self.state, rules, std::slice::from_ref(&record));
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::carry::carried;
 use super::kept::{Flying, Kept};
 use super::replay::{Replayed, replay};
 use super::subject::Shared;
@@ -26,7 +27,7 @@ pub(super) struct Restarted;
 /// # Errors
 /// In words, when its log cannot be read.
 pub(super) async fn restart<M: Kept>(reader: &dyn LogReader, shared: &Shared<M>, key: &M::Key) -> Result<Restarted, String> {
-    let Replayed { state, tails, broken, .. } = replay::<M>(reader, key)?;
+    let Replayed { state, tails, broken, .. } = replay::<M>(reader, &M::subject(key))?;
     if broken {
         let last = shared.registry.state(key).map(|state| M::clone(&state)).unwrap_or_default();
         quarantine(reader, shared, key, last).await;
@@ -53,8 +54,8 @@ async fn quarantine<M: Kept>(reader: &dyn LogReader, shared: &Shared<M>, key: &M
 
 /// Carries the state of a subject that has no actor, as its log has it.
 pub(super) async fn carry<M: Kept>(reader: &dyn LogReader, shared: &Shared<M>, key: &M::Key) {
-    let replayed = replay::<M>(reader, key).ok().filter(|replayed| !replayed.broken && replayed.state.is_quarantined());
-    let drafts = replayed.map(|replayed| M::carried(key, &replayed.state)).unwrap_or_default();
+    let replayed = replay::<M>(reader, &M::subject(key)).ok().filter(|replayed| !replayed.broken && replayed.state.is_quarantined());
+    let drafts = replayed.map(|replayed| carried(key, &replayed.state)).unwrap_or_default();
     let records =
         if drafts.is_empty() { Vec::new() } else { shared.committer.append(reaction(shared, key, drafts)).await.unwrap_or_default() };
     shared.registry.has_carried(key, records.last().map(|record| record.header.seq));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -20,6 +21,7 @@ use super::perform::Performer;
 use super::registry::Registry;
 use super::reports::Reports;
 use super::sessions::policy::PolicyGuard;
+use super::sessions::watching::{SessionWatchActor, SessionWatchParts};
 use super::sessions::{Sessions, refusals};
 use super::subject::Shared;
 use super::supervisor::{Order, State};
@@ -27,12 +29,12 @@ use super::watcher::{WatchActor, WatchParts};
 use super::wheel::Wheel;
 use super::work::ClusterHandle;
 use crate::clock::Clock;
-use crate::config::Settings;
+use crate::config::{Act, Settings};
 use crate::events::kinds::daemon::PlanSettings;
 use crate::events::kinds::session::SessionPlanSettings;
 use crate::events::log::LogReader;
 use crate::gateway::Outbox;
-use crate::ids::{AppId, Seq, SessionId, Subject};
+use crate::ids::{AppId, LogId, Seq, SessionId, Subject};
 use crate::kube::decode::{Nodes, Pods};
 use crate::kube::perform::SessionCluster;
 use crate::kube::throttle::Limits;
@@ -113,9 +115,16 @@ pub(super) async fn start(myself: &ActorRef<Order>, arguments: Arguments) -> Res
         settings: Arc::clone(&plan),
         settings_seq,
     };
-    let watch = watch_parts(&settings, &performer, &registry, &committer, &health, &clock, &metrics, settings_seq, &reader);
+    let watch = watch_parts(&settings, &performer, &registries, &committer, &health, &clock, &metrics, settings_seq, &reader);
+    let session_watch = performer.sessions.is_some().then(|| session_watch_parts(&settings, &watch, reader.id()));
     let (watch, _) = Actor::spawn_linked(None, WatchActor, watch, myself.get_cell()).await?;
     running.insert(watch.get_id(), "the watch");
+    let mut sources = vec![watch.get_cell()];
+    if let Some(parts) = session_watch {
+        let (watch, _) = Actor::spawn_linked(None, SessionWatchActor, parts, myself.get_cell()).await?;
+        running.insert(watch.get_id(), "the watch of sessions");
+        sources.push(watch.get_cell());
+    }
     let beat = BeatParts {
         registry: registry.clone(),
         performer,
@@ -129,7 +138,7 @@ pub(super) async fn start(myself: &ActorRef<Order>, arguments: Arguments) -> Res
     };
     let (beat, _) = Actor::spawn_linked(None, BeatActor, beat, myself.get_cell()).await?;
     running.insert(beat.get_id(), "the gateway's beat");
-    let sources = vec![watch.get_cell(), beat.get_cell()];
+    sources.push(beat.get_cell());
     let mut tasks = tasks(myself, registries, wheels, clock, to_activate, log_failure, health);
     watch_over(
         &mut tasks,
@@ -145,7 +154,7 @@ pub(super) async fn start(myself: &ActorRef<Order>, arguments: Arguments) -> Res
 fn watch_parts(
     settings: &Settings,
     performer: &Arc<Performer>,
-    registry: &Registry,
+    registries: &Registries,
     committer: &Committer,
     health: &Health,
     clock: &Clock,
@@ -159,7 +168,8 @@ fn watch_parts(
     let jitter = u64::from_le_bytes(std::array::from_fn(|at| id.0[at]));
     let limits = WatchLimits::new(&settings.kubernetes, jitter);
     WatchParts {
-        registry: registry.clone(),
+        registry: registries.apps.clone(),
+        sessions: registries.sessions.clone(),
         performer: Arc::clone(performer),
         committer: committer.clone(),
         health: health.clone(),
@@ -183,6 +193,21 @@ fn watch_parts(
             limits,
             clock: clock.clone(),
         },
+    }
+}
+
+fn session_watch_parts(settings: &Settings, watch: &WatchParts, log: LogId) -> SessionWatchParts {
+    SessionWatchParts {
+        registry: watch.sessions.clone(),
+        performer: Arc::clone(&watch.performer),
+        committer: watch.committer.clone(),
+        clock: watch.clock.clone(),
+        daemon: watch.daemon.clone(),
+        settings_seq: watch.settings_seq,
+        log,
+        limits: watch.pods.limits,
+        sweep: Duration::from_secs(u64::from(settings.sessions.reaper_interval_s)),
+        acts: settings.act == Act::All,
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use super::carry::carried;
 use super::committer::{Committer, NotAppended};
 use super::inbox::News;
 use super::kept::Kept;
@@ -107,7 +108,7 @@ impl<M: Kept> SubjectState<M> {
         let Shared { registry, clock, settings, settings_seq, beside, .. } = &self.shared;
         let Some((before, batch)) = registry.take(&self.key) else { return Ok(None) };
         let News { drafts, loud } = batch.news(&before, clock.now_us());
-        let carried = if batch.carry { M::carried(&self.key, &before) } else { Vec::new() };
+        let carried = if batch.carry { carried(&self.key, before.as_ref()) } else { Vec::new() };
         if batch.carry && carried.is_empty() {
             registry.has_carried(&self.key, None);
         }

@@ -25,6 +25,7 @@ use crate::kube::convert::{APP, INSTALL, MessageOf, Observation};
 use crate::kube::decode::{Nodes, Pods};
 use crate::kube::labels::Ownership;
 use crate::kube::watch::{Watch, Watched};
+use crate::session::state::Session;
 use crate::telemetry::Metrics;
 
 /// Observations between a watch and its actor: the stream is slowed down past it, nothing is lost.
@@ -39,6 +40,8 @@ pub(super) struct WatchActor;
 /// What the watch works with.
 pub(super) struct WatchParts {
     pub(super) registry: Registry,
+    /// The sessions: they have pods on nodes too.
+    pub(super) sessions: Registry<Session>,
     pub(super) performer: Arc<Performer>,
     pub(super) committer: Committer,
     pub(super) health: Health,
@@ -220,18 +223,25 @@ impl WatchState {
             Watched::Listed { seen, .. } => {
                 self.parts.health.note(|vitals| vitals.nodes_unknown = false);
                 self.parts.registry.nodes_listed(&seen);
+                self.parts.sessions.nodes_listed(&seen);
             }
-            Watched::Seen(node) => self.parts.registry.node(&node),
-            Watched::Deleted(node) => self.parts.registry.node(&NodeSeen { node: node.node, ready: NodeReady::Gone }),
+            Watched::Seen(node) => self.one_node(&node),
+            Watched::Deleted(node) => self.one_node(&NodeSeen { node: node.node, ready: NodeReady::Gone }),
             Watched::Lost { reason: WatchLossReason::Unreachable, .. } => {
                 if !self.parts.health.vitals().nodes_unknown {
                     tracing::warn!("nodes cannot be watched: their state is unknown, and nothing is forced away");
                 }
                 self.parts.health.note(|vitals| vitals.nodes_unknown = true);
                 self.parts.registry.nodes_lost();
+                self.parts.sessions.nodes_lost();
             }
             Watched::Lost { .. } | Watched::Alive { .. } | Watched::Odd(_) => {}
         }
+    }
+
+    fn one_node(&self, seen: &NodeSeen) {
+        self.parts.registry.node(seen);
+        self.parts.sessions.node(seen);
     }
 
     async fn lost(&self, resource: &str, reason: WatchLossReason, since_us: i64, resource_version: u64) {

@@ -1,18 +1,15 @@
 //! The state to the form in which it is stored, and back. A field that is missing in one of them does not compile.
 
-use std::collections::BTreeSet;
-
 use super::state::{App, Exit, Flight, HeldVerdict, Host, Missing, Secret, Want, Work};
-use crate::events::codec::{CodecError, decode_state, encode_state};
 use crate::events::kinds::carried::{
     CarriedApp, CarriedExit, CarriedFlight, CarriedHost, CarriedMissing, CarriedSecret, CarriedVerdict, CarriedWant, CarriedWork,
-    STATE_VERSION, SubjectCarried,
+    STATE_VERSION,
 };
 use crate::events::kinds::step::{Purpose, Step};
 use crate::events::kinds::verdict::Verdict;
-use crate::events::record::{Event, Record};
-use crate::ids::AppId;
+use crate::ids::{AppId, Subject};
 use crate::subject::carry::{Carry, as_it_is, by_field};
+use crate::subject::stored::Stored;
 
 /// All that is known of an app, as it is stored.
 #[must_use]
@@ -26,58 +23,24 @@ pub fn from_carried(carried: CarriedApp) -> App {
     App::back(carried)
 }
 
-/// The records that carry an app over the removal of those before them.
-///
-/// # Errors
-/// When the state is too large to be stored.
-pub fn in_parts(app: &App) -> Result<Vec<Event>, CodecError> {
-    let state = encode_state(&carried(app))?;
-    Ok(SubjectCarried::of(STATE_VERSION, &state).into_iter().map(Event::SubjectCarried).collect())
-}
+impl Stored for App {
+    type Key = AppId;
+    const LAYOUT: u16 = STATE_VERSION;
 
-/// Takes a part of a carried state; with the last one the state is what is carried. Says whether it is.
-pub(super) fn take_part(app: &mut App, part: &SubjectCarried) -> bool {
-    let state = part.join(&mut app.carrying).filter(|_| part.layout == STATE_VERSION);
-    let Some(state) = state.and_then(|state| decode_state(&state).ok()) else { return false };
-    *app = from_carried(state);
-    true
-}
-
-/// The apps whose former records were removed and whose carried state has not come yet. What is left of them before it is passed
-/// over: it says nothing without what was before.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Waiting(BTreeSet<AppId>);
-
-impl Waiting {
-    /// For the carried states of these.
-    #[must_use]
-    pub fn of(apps: BTreeSet<AppId>) -> Self {
-        Self(apps)
+    fn key(subject: &Subject) -> Option<&AppId> {
+        if let Subject::App(app) = subject { Some(app) } else { None }
     }
 
-    /// Whether the record is passed over; if it completes a carried state, those after it are not.
-    pub fn passes_over(&mut self, app: &AppId, state: &mut App, record: &Record) -> bool {
-        if !self.0.contains(app) {
-            return false;
-        }
-        if let Event::SubjectCarried(part) = &record.event
-            && take_part(state, part)
-        {
-            self.0.remove(app);
-        }
-        true
+    fn subject(app: &AppId) -> Subject {
+        Subject::App(app.clone())
     }
 
-    /// Whether this one is still waited for.
-    #[must_use]
-    pub fn is_for(&self, app: &AppId) -> bool {
-        self.0.contains(app)
+    fn carrying(&mut self) -> &mut Vec<u8> {
+        &mut self.carrying
     }
 
-    /// Those whose carried state never came.
-    #[must_use]
-    pub fn left(&self) -> &BTreeSet<AppId> {
-        &self.0
+    fn quarantine(&mut self) {
+        self.quarantined = true;
     }
 }
 

@@ -1,4 +1,4 @@
-//! `wharf replay`: what was known of an app at a moment, by its records alone.
+//! `wharf replay`: what was known of a subject at a moment, by its records alone.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -15,13 +15,15 @@ use crate::app::state::App;
 use crate::clock::Clock;
 use crate::events::words;
 use crate::ids::{Subject, shown};
+use crate::postmortem::document::Documented;
 use crate::postmortem::history::{Entry, History};
-use crate::postmortem::replay::{Change, Until, changes, document, replay};
+use crate::postmortem::replay::{Change, Until, changes, replay};
+use crate::session::state::Session;
 
-/// Print what was known of an app at a moment, by its records alone.
+/// Print what was known of an app or a session at a moment, by its records alone.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// app/ORG/NAME, or a part that only one has
+    /// app/ORG/NAME or session/ID, or a part that only one has
     #[arg(value_name = "SUBJECT")]
     subject: String,
     /// With this record, or at this time: RFC 3339, or before now as in -15m; without it, at the end
@@ -45,9 +47,6 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let reader = open(&args.dir)?;
     let subject = the_subject(&args.subject, &reader.subjects())?;
-    if !matches!(subject, Subject::App(_)) {
-        return Err(CliError::input(format!("{subject} is folded into no state"), "wharf log shows its records"));
-    }
     let until = match args.at.as_deref().map(|text| When::parse("--at", text, Clock::wall_now_us())).transpose()? {
         None => Until::Head,
         Some(When::Seq(seq)) => Until::Seq(seq),
@@ -58,15 +57,24 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     for damage in &history.damage {
         output::note(&format!("wharf: {damage}"));
     }
+    match &subject {
+        Subject::App(_) => show::<App>(args, &history, until),
+        Subject::Session(_) => show::<Session>(args, &history, until),
+        Subject::Daemon(_) => Err(CliError::input(format!("{subject} is folded into no state"), "wharf log shows its records")),
+    }
+}
+
+fn show<M: Documented>(args: &Args, history: &History, until: Until) -> Result<ExitCode, CliError> {
+    let subject = &history.subject;
     let mut shown =
         Shown { out: output::stdout(), format: args.format, stepwise: args.step, before: Value::Null, last: None, failed: None };
-    let replayed = replay(&history, until, |entry, state| shown.see(entry, state));
+    let replayed = replay(history, until, |entry, state: &M| shown.see(entry, state));
     let Shown { mut out, last, failed, .. } = shown;
     if let Some(error) = failed {
         return Err(error.into());
     }
     match replayed {
-        Ok(state) if !args.step => out.write_all(whole(&subject, last, &state, args.format).as_bytes())?,
+        Ok(state) if !args.step => out.write_all(whole(subject, last, &state.document(), args.format).as_bytes())?,
         Ok(_) => {}
         Err(error) => {
             out.flush()?;
@@ -88,12 +96,12 @@ struct Shown<'a, W> {
 }
 
 impl<'a, W: std::io::Write> Shown<'a, W> {
-    fn see(&mut self, entry: &'a Entry, state: &App) {
+    fn see(&mut self, entry: &'a Entry, state: &impl Documented) {
         self.last = Some(entry);
         if !self.stepwise || self.failed.is_some() {
             return;
         }
-        let after = document(state);
+        let after = state.document();
         let changes = changes(&self.before, &after);
         self.before = after;
         self.failed = self.out.write_all(one(entry, &changes, self.format).as_bytes()).err();
@@ -117,8 +125,7 @@ fn one(entry: &Entry, changes: &[Change], format: Format) -> String {
     out
 }
 
-fn whole(subject: &Subject, last: Option<&Entry>, state: &App, format: Format) -> String {
-    let document = document(state);
+fn whole(subject: &Subject, last: Option<&Entry>, document: &Value, format: Format) -> String {
     let (seq, time) = (last.map(|entry| entry.header.seq.0), last.map(|entry| words::moment(entry.header.time_us)));
     if format == Format::Json {
         return format!("{}\n", json!({"subject": subject.to_string(), "seq": seq, "time": time, "state": document}));
@@ -127,7 +134,7 @@ fn whole(subject: &Subject, last: Option<&Entry>, state: &App, format: Format) -
         (Some(seq), Some(time)) => format!("{subject} with record {seq}, {time}\n"),
         _ => format!("{subject}: no record until then\n"),
     };
-    for change in changes(&Value::Null, &document) {
+    for change in changes(&Value::Null, document) {
         let _ = writeln!(out, "    {}: {}", shown(&change.path, 200), shown(&change.after.unwrap_or_default(), 200));
     }
     out

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::codec::decode_daemon;
-use super::kinds::carried::{CarriedDaemon, DAEMON_VERSION, SubjectCarried};
+use super::kinds::carried::{CarriedDaemon, SubjectCarried};
 use super::kinds::daemon::PlanSettings;
+use super::kinds::session::SessionPlanSettings;
 use super::log::{LogReader, ReadError};
 use super::record::Event;
 use super::stored::Body;
@@ -18,8 +19,7 @@ pub struct DaemonParts(Vec<u8>);
 impl DaemonParts {
     /// Takes a part; gives what is carried with the last one.
     pub fn take(&mut self, part: &SubjectCarried) -> Option<CarriedDaemon> {
-        let bytes = part.join(&mut self.0).filter(|_| part.layout == DAEMON_VERSION)?;
-        decode_daemon(&bytes).ok()
+        decode_daemon(part.layout, &part.join(&mut self.0)?).ok()
     }
 }
 
@@ -48,12 +48,25 @@ pub fn carried_daemons(reader: &dyn LogReader) -> Result<Vec<(Seq, CarriedDaemon
     Ok(found)
 }
 
+/// The settings whose own records aged out, by those.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CarriedSettings {
+    /// What apps are decided under.
+    pub apps: BTreeMap<Seq, PlanSettings>,
+    /// What sessions are decided under.
+    pub sessions: BTreeMap<Seq, SessionPlanSettings>,
+}
+
 /// The settings whose own records aged out.
 ///
 /// # Errors
 /// When the store does not answer.
-pub fn carried_settings(reader: &dyn LogReader) -> Result<BTreeMap<Seq, PlanSettings>, ReadError> {
+pub fn carried_settings(reader: &dyn LogReader) -> Result<CarriedSettings, ReadError> {
     let kept = reader.removed().map_or(Seq::NONE, |removed| removed.kept);
-    let all = carried_daemons(reader)?.into_iter().flat_map(|(_, daemon)| daemon.settings);
-    Ok(all.filter(|(seq, _)| *seq < kept).collect())
+    let mut settings = CarriedSettings::default();
+    for (_, daemon) in carried_daemons(reader)? {
+        settings.apps.extend(daemon.settings.into_iter().filter(|(seq, _)| *seq < kept));
+        settings.sessions.extend(daemon.session_settings.into_iter().filter(|(seq, _)| *seq < kept));
+    }
+    Ok(settings)
 }

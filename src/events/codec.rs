@@ -4,7 +4,7 @@
 //! Encoding is bincode 2's standard configuration (docs/log-format.md, "Payloads"). Two encodings can mean one value, so
 //! nobody ever hashes a re-encoding: what is hashed is what is stored.
 
-use super::kinds::carried::CarriedDaemon;
+use super::kinds::carried::{CarriedDaemon, CarriedDaemonV1, DAEMON_VERSION};
 use super::kinds::{carried, daemon, operator, pod, session, step, tail, verdict, want};
 use super::record::{Event, Kind, for_each_event};
 
@@ -93,22 +93,16 @@ pub fn decode_state<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, C
     read_within::<T, { 8 * STATE_MAX }>("state", bytes)
 }
 
-/// What the daemon's own records say, as it is carried.
+/// What the daemon's own records say, as it is carried, from bytes whose checksum was verified; of a layout that this build knows.
 ///
 /// # Errors
-/// As [`encode_state`].
-pub fn encode_daemon(daemon: &CarriedDaemon) -> Result<Vec<u8>, CodecError> {
-    let mut bytes = Vec::new();
-    write_into(daemon, &mut bytes).map_err(|why| CodecError::Malformed { kind: "daemon", why })?;
-    if bytes.len() > STATE_MAX { Err(CodecError::TooLong(bytes.len())) } else { Ok(bytes) }
-}
-
-/// The same from bytes whose checksum was verified.
-///
-/// # Errors
-/// As [`decode_state`].
-pub fn decode_daemon(bytes: &[u8]) -> Result<CarriedDaemon, CodecError> {
-    read_within::<CarriedDaemon, { 8 * STATE_MAX }>("daemon", bytes)
+/// As [`decode_state`]; [`CodecError::NewerVersion`] for another layout.
+pub fn decode_daemon(layout: u16, bytes: &[u8]) -> Result<CarriedDaemon, CodecError> {
+    match layout {
+        1 => decode_state::<CarriedDaemonV1>(bytes).map(CarriedDaemon::from),
+        DAEMON_VERSION => decode_state(bytes),
+        version => Err(CodecError::NewerVersion { kind: "daemon", version }),
+    }
 }
 
 macro_rules! codec {

@@ -186,6 +186,10 @@ events! {
     SessionFailed(session::SessionFailed) = 60 v 1, Decision;
     /// What was asked to be removed of a session is gone.
     SessionRemoved(session::SessionRemoved) = 61 v 1, Decision;
+    /// The network policy of sessions is repaired; nothing is sent before this is durable.
+    SessionPolicyRepairIssued(session::SessionPolicyRepairIssued) = 62 v 1, Note;
+    /// Other network policies select pods of sessions.
+    SessionPolicyWidened(session::SessionPolicyWidened) = 63 v 1, Note;
 }
 
 impl Kind {

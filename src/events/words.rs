@@ -36,7 +36,7 @@ pub fn payload(event: &Event) -> Value {
         SecretSeen SecretGone WantSeen WantConfirmed WantMissing WantRefused VerdictReached PodEnded AlarmRaised AlarmCleared
         StepIssued StepSettled StepRevoked StepWithheld ApiCalled StepExplained TailAsked TailKept TailUnavailable TailText
         MessageText Frozen Thawed RetryAsked StopAsked Quarantined EnvironmentFetched SourceKept SettingsTold OperatorSaid
-        RecordErased SubjectCarried CallRefused SessionSettingsInForce SessionAsked SessionDeleteAsked SessionTouched SessionCallRefused
+        RecordErased SubjectCarried CallRefused SessionSettingsInForce SessionAsked SessionDeleteAsked SessionTouched SessionCallRefused SessionPolicyRepairIssued SessionPolicyWidened
         ClaimSeen ClaimGone ServiceSeen ServiceGone SessionStepIssued SessionFailed SessionRemoved
     );
     readable("", value)

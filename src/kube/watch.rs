@@ -54,6 +54,23 @@ pub enum Watched<S> {
     Odd(Odd),
 }
 
+impl<S> Watched<S> {
+    /// The same of what `f` makes of the objects.
+    #[must_use]
+    pub fn map<T>(self, f: impl Fn(S) -> T) -> Watched<T> {
+        match self {
+            Self::Listed { resource_version, seen, odd } => {
+                Watched::Listed { resource_version, seen: seen.into_iter().map(f).collect(), odd }
+            }
+            Self::Seen(seen) => Watched::Seen(f(seen)),
+            Self::Deleted(seen) => Watched::Deleted(f(seen)),
+            Self::Alive { resource_version } => Watched::Alive { resource_version },
+            Self::Lost { reason, since_us, resource_version } => Watched::Lost { reason, since_us, resource_version },
+            Self::Odd(odd) => Watched::Odd(odd),
+        }
+    }
+}
+
 /// What bounds the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchLimits {

@@ -1,12 +1,10 @@
 //! From a record to the one that made it so. Pure.
 //!
 //! A decision names its cause. What was observed names none: it is joined with the step of ours that brought it about, by the
-//! step's number in the pod's annotation or by the uid that the step was decided on; else it is where the chain begins.
+//! step's number in the object's annotation or by the uid that the step was decided on; else it is where the chain begins.
 
 use super::about;
 use super::history::{Entry, History};
-use crate::events::kinds::pod::PodSeen;
-use crate::events::kinds::step::Step;
 use crate::events::record::Event;
 use crate::ids::{Seq, Uid};
 
@@ -49,37 +47,31 @@ pub fn because(history: &History, entry: &Entry) -> (Because, Option<Seq>) {
     {
         return (Because::OutcomeOf, Some(step));
     }
-    let shown = if let Event::PodGone(gone) = event {
-        deleted_by(history, &gone.uid, entry.header.seq)
-    } else if let Event::PodSeen(seen) = event {
-        if seen.deleting {
-            deleted_by(history, &seen.uid, entry.header.seq)
+    let shown = about::shows(event).and_then(|shown| {
+        if shown.leaving {
+            deleted_by(history, shown.uid, entry.header.seq)
         } else {
-            Some(seen).filter(|seen| is_first_of_its_pod(history, seen, entry.header.seq)).and_then(|seen| made_by(history, seen, entry))
+            Some(shown).filter(|shown| is_first_of(history, shown.uid, entry.header.seq)).and_then(|shown| made_by(history, shown, entry))
         }
-    } else {
-        None
-    };
+    });
     match shown {
         Some(step) => (Because::Shows, Some(step)),
         None => decided(),
     }
 }
 
-/// The last step before `seq` that deletes the pod.
+/// The last step before `seq` that deletes the object.
 fn deleted_by(history: &History, gone: &Uid, seq: Seq) -> Option<Seq> {
-    let deletes =
-        |event: &Event| matches!(event, Event::StepIssued(issued) if matches!(&issued.step, Step::DeletePod { uid, .. } if uid == gone));
-    history.before(seq).find(|(_, event)| deletes(event)).map(|(header, _)| header.seq)
+    history.before(seq).find(|(_, event)| about::deletes(event) == Some(gone)).map(|(header, _)| header.seq)
 }
 
-fn is_first_of_its_pod(history: &History, seen: &PodSeen, seq: Seq) -> bool {
-    !history.before(seq).any(|(_, event)| matches!(event, Event::PodSeen(earlier) if earlier.uid == seen.uid))
+fn is_first_of(history: &History, uid: &Uid, seq: Seq) -> bool {
+    !history.before(seq).any(|(_, event)| about::shows(event).is_some_and(|earlier| earlier.uid == uid))
 }
 
 /// The step that its annotation names, when it is one of this log and of this subject.
-fn made_by(history: &History, seen: &PodSeen, entry: &Entry) -> Option<Seq> {
-    let step = seen.step.as_ref().filter(|step| step.log == entry.log)?;
+fn made_by(history: &History, shown: about::Shown<'_>, entry: &Entry) -> Option<Seq> {
+    let step = shown.step.filter(|step| step.log == entry.log)?;
     let issued = history.entry(step.seq)?;
-    matches!(&issued.event, Some(Event::StepIssued(_))).then_some(step.seq)
+    matches!(&issued.event, Some(Event::StepIssued(_) | Event::SessionStepIssued(_))).then_some(step.seq)
 }

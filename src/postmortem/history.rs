@@ -27,6 +27,8 @@ pub struct History {
     pub entries: Vec<Entry>,
     /// What cannot be read.
     pub damage: Vec<Damage>,
+    /// Whether earlier ones aged out: what they came to is in the record that carries it.
+    pub is_cut: bool,
 }
 
 impl History {
@@ -35,7 +37,8 @@ impl History {
     /// # Errors
     /// When the store does not answer.
     pub fn of(reader: &dyn LogReader, subject: &Subject) -> Result<Self, ReadError> {
-        let mut history = Self { subject: subject.clone(), entries: Vec::new(), damage: Vec::new() };
+        let is_cut = reader.cut_subjects().contains(subject);
+        let mut history = Self { subject: subject.clone(), entries: Vec::new(), damage: Vec::new(), is_cut };
         reader.subject(subject, Seq(1), &mut |item| {
             match item {
                 Ok(stored) => {

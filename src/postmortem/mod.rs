@@ -3,6 +3,7 @@
 
 pub mod about;
 pub mod because;
+pub mod document;
 pub mod history;
 pub mod reference;
 pub mod replay;

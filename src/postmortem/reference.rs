@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 
 use super::about;
 use super::history::History;
-use crate::events::kinds::step::Step;
 use crate::events::log::{LogReader, ReadError};
 use crate::events::record::Event;
 use crate::events::stored::Body;
@@ -124,15 +123,14 @@ fn of_host_or_pod(history: &History, text: &str) -> Option<Seq> {
     let events = || history.entries.iter().rev().filter_map(|entry| Some((entry.header.seq, entry.event.as_ref()?)));
     let uid = Uid::new(text).ok();
     let removes = |event: &Event| {
-        matches!(event, Event::StepIssued(issued) if matches!(&issued.step, Step::DeletePod { host, uid: of, .. }
-            if host.as_str() == text || uid.as_ref() == Some(of)))
+        about::deletes(event).is_some()
+            && (about::host(event).is_some_and(|host| host.as_str() == text) || about::uid(event) == uid.as_ref())
     };
-    let creates = |event: &Event| matches!(event, Event::StepIssued(issued) if matches!(issued.step, Step::CreatePod { .. }));
-    let makes = |event: &Event| creates(event) && about::host(event).is_some_and(|host| host.as_str() == text);
+    let makes = |event: &Event| about::makes_pod(event).is_some_and(|host| host.as_str() == text);
     // A step names no uid before it is done: its outcome does.
     let made_as = |event: &Event| {
         let step = about::step(event).filter(|_| uid.is_some() && about::uid(event) == uid.as_ref())?;
-        history.entry(step).and_then(|entry| entry.event.as_ref()).is_some_and(creates).then_some(step)
+        history.entry(step).and_then(|entry| entry.event.as_ref()).is_some_and(|event| about::makes_pod(event).is_some()).then_some(step)
     };
     let ends = |event: &Event| matches!(event, Event::PodEnded(_)) && names_it(event, text);
     // The newest life of a host counts: an end before its last creation is of an earlier pod.

@@ -1,17 +1,15 @@
-//! An app's state at a moment, by its records alone, and what each of them changed.
+//! A subject's state at a moment, by its records alone, and what each of them changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::history::{Entry, History};
-use crate::app::carry::carried;
-use crate::app::react::committed_safely;
-use crate::app::rules::Rules;
-use crate::app::state::App;
-use crate::events::record::{Event, Record};
-use crate::events::words::readable;
+use crate::events::record::{DECIDES, Record};
 use crate::ids::Seq;
+use crate::subject::react::committed_safely;
+use crate::subject::rules::Rules;
+use crate::subject::stored::{Stored, Waiting};
 
 /// The last record that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,51 +53,34 @@ pub enum NotReplayed {
     #[error("record {0} was decided under rules {1}, which a newer version knows")]
     NewerRules(Seq, u16),
     /// The fold broke an invariant there.
-    #[error("record {0} cannot be folded: the app is quarantined from there on")]
+    #[error("record {0} cannot be folded: the subject is quarantined from there on")]
     Broken(Seq),
 }
 
-/// Folds an app's records up to `until`; `each` sees the state after each of them.
+/// Folds a subject's records up to `until`; `each` sees the state after each of them. What is left of a subject of which records
+/// aged out says nothing before the record that carries its state: the state is the default's until then.
 ///
 /// # Errors
 /// At the first record that cannot be folded; `each` has seen what was before it.
-pub fn replay<'a>(history: &'a History, until: Until, mut each: impl FnMut(&'a Entry, &App)) -> Result<App, NotReplayed> {
-    let mut state = App::default();
+pub fn replay<'a, M: Stored>(history: &'a History, until: Until, mut each: impl FnMut(&'a Entry, &M)) -> Result<M, NotReplayed> {
+    let mut state = M::default();
+    let mut waiting = Waiting::of(history.is_cut.then(|| history.subject.clone()));
     for entry in history.entries.iter().take_while(|entry| until.takes(entry)) {
         let seq = entry.header.seq;
         match &entry.event {
             Some(event) => {
                 let rules = Rules::of(entry.header.rules).ok_or(NotReplayed::NewerRules(seq, entry.header.rules))?;
-                fold(&mut state, rules, entry, event)?;
+                let record = Record { header: entry.header.clone(), event: event.clone() };
+                if !waiting.passes_over(&mut state, &record) && !committed_safely(&mut state, rules, std::slice::from_ref(&record)) {
+                    return Err(NotReplayed::Broken(seq));
+                }
             }
-            None if entry.header.kind & crate::events::record::DECIDES != 0 => return Err(NotReplayed::Unreadable(seq)),
+            None if entry.header.kind & DECIDES != 0 => return Err(NotReplayed::Unreadable(seq)),
             None => {}
         }
         each(entry, &state);
     }
     Ok(state)
-}
-
-fn fold(state: &mut App, rules: Rules, entry: &Entry, event: &Event) -> Result<(), NotReplayed> {
-    let record = Record { header: entry.header.clone(), event: event.clone() };
-    committed_safely(state, rules, std::slice::from_ref(&record)).then_some(()).ok_or(NotReplayed::Broken(entry.header.seq))
-}
-
-/// A state whole, as JSON: what the fold holds, field by field.
-#[must_use]
-pub fn document(state: &App) -> Value {
-    let mut state = carried(state);
-    // What is known of a container's lines has no name of its own: it is shown by the container's and the pod's.
-    let tails: Vec<_> = state.hosts.iter_mut().map(|(host, known)| (host.clone(), std::mem::take(&mut known.tails))).collect();
-    let mut document = serde_json::to_value(&state).expect("every other key is a name or a number");
-    for (host, tails) in tails {
-        let named = tails.into_iter().map(|(of, tail)| {
-            let last = if of.ended { "last" } else { "running" };
-            (format!("{} of {} ({last})", of.container, of.uid.as_str()), serde_json::to_value(tail).unwrap_or(Value::Null))
-        });
-        document["hosts"][host.as_str()]["tails"] = named.collect();
-    }
-    readable("", document)
 }
 
 /// What differs between two documents, field by field, in the order of the paths.

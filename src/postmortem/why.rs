@@ -5,10 +5,9 @@ use serde_json::{Value, json};
 use super::because::{Because, because};
 use super::history::{Entry, History};
 use super::{about, rules};
-use crate::events::kinds::step::StepIssued;
 use crate::events::record::{Event, Header};
 use crate::events::words;
-use crate::ids::Seq;
+use crate::ids::{HostName, Seq};
 
 /// The longest chain that is followed: one goes backwards with every link, so that it ends in any case.
 const LINKS: usize = 100;
@@ -33,6 +32,12 @@ pub enum Believed {
     Pod,
     /// What the gateway wants.
     Want,
+    /// The session's claim.
+    Claim,
+    /// The session's Service.
+    Service,
+    /// What callers asked of the session.
+    Call,
 }
 
 impl Believed {
@@ -42,6 +47,20 @@ impl Believed {
         match self {
             Self::Pod => "pod",
             Self::Want => "want",
+            Self::Claim => "claim",
+            Self::Service => "service",
+            Self::Call => "call",
+        }
+    }
+
+    /// Whether a record tells of it; of a pod, whether of this host's, where the step names one.
+    fn is_told_by(self, event: &Event, host: Option<&HostName>) -> bool {
+        match self {
+            Self::Pod => matches!(event, Event::PodSeen(_) | Event::PodGone(_)) && (host.is_none() || about::host(event) == host),
+            Self::Want => matches!(event, Event::WantSeen(_) | Event::WantConfirmed(_) | Event::WantMissing(_)),
+            Self::Claim => matches!(event, Event::ClaimSeen(_) | Event::ClaimGone(_)),
+            Self::Service => matches!(event, Event::ServiceSeen(_) | Event::ServiceGone(_)),
+            Self::Call => matches!(event, Event::SessionAsked(_) | Event::SessionDeleteAsked(_) | Event::SessionTouched(_)),
         }
     }
 }
@@ -67,7 +86,9 @@ pub fn why(history: &History, seq: Seq) -> Vec<Link<'_>> {
     while let Some(entry) = next.filter(|_| chain.len() < LINKS) {
         let (how, cause) = because(history, entry);
         let (beliefs, told) = match &entry.event {
-            Some(Event::StepIssued(issued)) => (beliefs(history, &entry.header, issued), told(history, entry.header.seq, &chain)),
+            Some(step @ (Event::StepIssued(_) | Event::SessionStepIssued(_))) => {
+                (beliefs(history, &entry.header, step), told(history, entry.header.seq, &chain))
+            }
             _ => (Vec::new(), Vec::new()),
         };
         chain.push(Link { entry, because: how, beliefs, told });
@@ -84,26 +105,21 @@ fn told<'a>(history: &'a History, step: Seq, chain: &[Link<'_>]) -> Vec<&'a Entr
     history.entries.iter().filter(of_step).collect()
 }
 
-/// The newest a decision could know of the host's pod and of the want.
-fn beliefs(history: &History, header: &Header, issued: &StepIssued) -> Vec<Belief> {
-    let host = issued.step.host();
-    let mut found = Vec::new();
-    let mut note = |of: Believed, at: &Header, resource_version| {
-        found.push(Belief { of, seq: at.seq, age_us: header.time_us.saturating_sub(at.time_us), resource_version });
+/// The newest a decision could know of what it believes.
+fn beliefs(history: &History, header: &Header, step: &Event) -> Vec<Belief> {
+    let host = about::host(step);
+    let newest = |of: Believed| history.before(header.seq).find(|(_, event)| of.is_told_by(event, host));
+    let belief = |of: Believed| {
+        let (at, event) = newest(of)?;
+        let age_us = header.time_us.saturating_sub(at.time_us);
+        Some(Belief { of, seq: at.seq, age_us, resource_version: about::version(event) })
     };
-    let pod = history
-        .before(header.seq)
-        .find(|(_, event)| matches!(event, Event::PodSeen(_) | Event::PodGone(_)) && about::host(event) == Some(host));
-    match pod {
-        Some((at, Event::PodSeen(seen))) => note(Believed::Pod, at, Some(seen.resource_version)),
-        Some((at, Event::PodGone(gone))) => note(Believed::Pod, at, Some(gone.resource_version).filter(|version| *version > 0)),
-        Some(_) | None => {}
-    }
-    let is_want = |event: &Event| matches!(event, Event::WantSeen(_) | Event::WantConfirmed(_) | Event::WantMissing(_));
-    if let Some((at, _)) = history.before(header.seq).find(|(_, event)| is_want(event)) {
-        note(Believed::Want, at, None);
-    }
-    found
+    let believed: &[Believed] = match step {
+        Event::StepIssued(_) => &[Believed::Pod, Believed::Want],
+        Event::SessionStepIssued(_) => &[Believed::Pod, Believed::Claim, Believed::Service, Believed::Call],
+        _ => &[],
+    };
+    believed.iter().filter_map(|of| belief(*of)).collect()
 }
 
 /// The rule that a decision names, with when it applies.

@@ -1,6 +1,5 @@
 //! One life of the daemon over one open log: replay, say so, start the actors; and its end.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
@@ -86,7 +85,7 @@ impl Incarnation {
         let (recovered, keeper) = recover(reader.as_ref())?;
         outside.metrics.replay(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX));
         outside.clock.raise(recovered.last_us);
-        tracing::info!(records = recovered.records, apps = recovered.states.len(), "the log is replayed");
+        tracing::info!(records = recovered.records, apps = recovered.apps.states.len(), "the log is replayed");
         let (committer, thread) = if outside.inline {
             CommitterThread::start_inline(log, outside.metrics.clone())
         } else {
@@ -98,7 +97,7 @@ impl Incarnation {
             world: outside.settings.world.clone(),
             acts: outside.settings.act == Act::All,
         });
-        let has_sessions = outside.settings.sessions.serve.is_on();
+        let has_sessions = outside.settings.sessions.serve.is_on() || !recovered.sessions.states.is_empty();
         let (settings_seq, session_settings_seq) = record_start(outside, &committer, &started, has_sessions).await?;
         let daemon = Subject::Daemon(outside.settings.instance().to_owned());
         let clock_watch = ClockWatch::start(&outside.clock, &committer, daemon.clone(), settings_seq);
@@ -111,10 +110,10 @@ impl Incarnation {
             committer,
             reader: Arc::clone(&reader),
             log_failure: thread.failure(),
-            states: recovered.states,
-            broken: recovered.broken,
-            sessions: BTreeMap::new(),
-            broken_sessions: BTreeSet::new(),
+            states: recovered.apps.states,
+            broken: recovered.apps.broken,
+            sessions: recovered.sessions.states,
+            broken_sessions: recovered.sessions.broken,
             started,
             settings_seq,
             session_settings_seq,
@@ -126,7 +125,8 @@ impl Incarnation {
         let daemon = Box::pin(Daemon::start(parts)).await.map_err(NotBegun::Part)?;
         let keeping = (!outside.inline).then(|| keeper.run(&reader));
         let started = (own_start, settings_seq);
-        let retention = Retention::start(outside, started, daemon.registry(), own_committer, &reader, &keeper);
+        let subjects = (daemon.registry(), daemon.sessions());
+        let retention = Retention::start(outside, started, subjects, own_committer, &reader, &keeper);
         Ok(Self { daemon, committer: thread, reader, clock_watch, refusals, retention, keeper, keeping })
     }
 

@@ -88,9 +88,12 @@ impl Lease {
             if why != said {
                 tracing::warn!(why, "this daemon does not act; wharf run --take-over begins a log that may");
                 if stands_by {
-                    let (Recovered { states, .. }, _) = recover(log.as_ref())?;
+                    let (Recovered { apps, .. }, _) = recover(log.as_ref())?;
                     window.show_log(log);
-                    window.show_standing_by(Arc::new(states.into_iter().map(|(app, state)| (app, Arc::new(state))).collect()), why.clone());
+                    window.show_standing_by(
+                        Arc::new(apps.states.into_iter().map(|(app, state)| (app, Arc::new(state))).collect()),
+                        why.clone(),
+                    );
                 }
                 said = why;
             }

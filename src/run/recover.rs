@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use crate::app::carry::Waiting;
-use crate::app::react::committed_safely;
-use crate::app::rules::Rules;
 use crate::app::state::App;
 use crate::events::carried::DaemonParts;
 use crate::events::log::LogReader;
 use crate::events::record::{Event, Header, Record};
 use crate::events::stored::{Body, StoredRecord};
-use crate::ids::{AppId, Seq, Subject};
+use crate::ids::{Seq, Subject};
+use crate::session::state::Session;
+use crate::subject::react::committed_safely;
+use crate::subject::rules::Rules;
+use crate::subject::stored::{Stored, Waiting};
 
 /// The longest run of records that is folded at once: what is held of them stays in the processor's cache.
 const RUN_MAX: usize = 32;
@@ -19,11 +20,11 @@ const RUN_MAX: usize = 32;
 /// What a replay gives.
 #[derive(Debug, Default)]
 pub struct Recovered {
-    /// The state of each app.
-    pub states: BTreeMap<AppId, App>,
-    /// The apps among them whose records cannot be folded: what is known of them is worth nothing, and they are not acted on.
-    pub broken: BTreeSet<AppId>,
-    /// The apps whose former records aged out and whose carried state has not come yet.
+    /// The apps.
+    pub apps: Folded<App>,
+    /// The sessions.
+    pub sessions: Folded<Session>,
+    /// The subjects whose former records aged out and whose carried state has not come yet.
     pub waiting: Waiting,
     /// The daemon's own records, as they are carried.
     pub daemon: DaemonParts,
@@ -33,6 +34,22 @@ pub struct Recovered {
     pub last_us: i64,
     /// Records folded, with those that the fold has no use for.
     pub records: u64,
+}
+
+/// All subjects of one sort.
+#[derive(Debug)]
+pub struct Folded<M: Stored> {
+    /// The state of each.
+    pub states: BTreeMap<M::Key, M>,
+    /// Those among them whose records cannot be folded: what is known of them is worth nothing, and they are not acted on.
+    pub broken: BTreeSet<M::Key>,
+}
+
+// Derived, it would ask for defaults of names.
+impl<M: Stored> Default for Folded<M> {
+    fn default() -> Self {
+        Self { states: BTreeMap::new(), broken: BTreeSet::new() }
+    }
 }
 
 /// Why a log cannot be folded: then nothing is acted on.
@@ -51,11 +68,11 @@ pub enum NotRecovered {
     },
 }
 
-/// Folds the log's records from `from` to `to` into what is known of those before; gives the apps that they concern.
+/// Folds the log's records from `from` to `to` into what is known of those before; gives the apps and sessions that they concern.
 ///
 /// # Errors
 /// At the first record that decides and cannot be folded.
-pub fn fold_on(recovered: &mut Recovered, reader: &dyn LogReader, from: Seq, to: Seq) -> Result<BTreeSet<AppId>, NotRecovered> {
+pub fn fold_on(recovered: &mut Recovered, reader: &dyn LogReader, from: Seq, to: Seq) -> Result<BTreeSet<Subject>, NotRecovered> {
     let mut touched = BTreeSet::new();
     let mut failed = None;
     let mut run = Run::default();
@@ -127,31 +144,51 @@ impl Run {
     }
 }
 
-/// The apps of which records aged out.
-#[must_use]
-pub fn cut_apps(reader: &dyn LogReader) -> BTreeSet<AppId> {
-    let app = |subject| if let Subject::App(app) = subject { Some(app) } else { None };
-    reader.cut_subjects().into_iter().filter_map(app).collect()
+impl<M: Stored> Folded<M> {
+    fn take(&mut self, key: &M::Key, run: &Run, waiting: &mut Waiting) {
+        if self.broken.contains(key) {
+            return;
+        }
+        let state = match self.states.get_mut(key) {
+            Some(state) => state,
+            None => self.states.entry(key.clone()).or_default(),
+        };
+        let passed_over = run.records.iter().take_while(|record| waiting.passes_over(state, record)).count();
+        if !committed_safely(state, run.rules, &run.records[passed_over..]) {
+            let seq = run.records.last().map_or(0, |last| last.header.seq.0);
+            tracing::error!(subject = %M::subject(key), seq, "a record up to here cannot be folded: the subject is quarantined");
+            self.give_up(key);
+        }
+    }
+
+    fn give_up(&mut self, key: &M::Key) {
+        self.states.entry(key.clone()).or_default().quarantine();
+        self.broken.insert(key.clone());
+    }
 }
 
 impl Recovered {
-    /// Where nothing was known before, what is known of an app of which records aged out is what was carried.
+    /// Where nothing was known before, what is known of a subject of which records aged out is what was carried.
     fn begin_at(&mut self, reader: &dyn LogReader, from: Seq) {
         if reader.removed().is_some_and(|removed| from <= removed.to) {
-            self.waiting = Waiting::of(cut_apps(reader));
+            self.waiting = Waiting::of(reader.cut_subjects());
         }
     }
 
     /// What was neither kept nor carried is not known, and is not acted on.
     fn give_up_waiting(&mut self) {
-        for app in std::mem::take(&mut self.waiting).left() {
-            tracing::error!(%app, "what aged out of it was not carried: the app is quarantined");
-            self.states.entry(app.clone()).or_default().quarantined = true;
-            self.broken.insert(app.clone());
+        for subject in std::mem::take(&mut self.waiting).left() {
+            match subject {
+                Subject::App(app) => self.apps.give_up(app),
+                Subject::Session(id) => self.sessions.give_up(id),
+                // Put together from its parts, and not waited for.
+                Subject::Daemon(_) => continue,
+            }
+            tracing::error!(%subject, "what aged out of it was not carried: the subject is quarantined");
         }
     }
 
-    fn take(&mut self, run: &mut Run, touched: &mut BTreeSet<AppId>) {
+    fn take(&mut self, run: &mut Run, touched: &mut BTreeSet<Subject>) {
         let Some(last) = run.records.last() else { return };
         self.records += run.records.len() as u64;
         for record in &run.records {
@@ -165,22 +202,14 @@ impl Recovered {
                 self.incarnations = self.incarnations.max(daemon.started.number);
             }
         }
-        if let Subject::App(app) = &last.header.subject {
-            if !touched.contains(app) {
-                touched.insert(app.clone());
-            }
-            if !self.broken.contains(app) {
-                let state = match self.states.get_mut(app) {
-                    Some(state) => state,
-                    None => self.states.entry(app.clone()).or_default(),
-                };
-                let passed_over = run.records.iter().take_while(|record| self.waiting.passes_over(app, state, record)).count();
-                if !committed_safely(state, run.rules, &run.records[passed_over..]) {
-                    tracing::error!(%app, seq = last.header.seq.0, "a record up to here cannot be folded: the app is quarantined");
-                    state.quarantined = true;
-                    self.broken.insert(app.clone());
-                }
-            }
+        let subject = &last.header.subject;
+        match subject {
+            Subject::App(app) => self.apps.take(app, run, &mut self.waiting),
+            Subject::Session(id) => self.sessions.take(id, run, &mut self.waiting),
+            Subject::Daemon(_) => {}
+        }
+        if !matches!(subject, Subject::Daemon(_)) && !touched.contains(subject) {
+            touched.insert(subject.clone());
         }
         run.records.clear();
     }

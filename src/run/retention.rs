@@ -1,6 +1,7 @@
 //! What ages out of the log: how far, and in which order. First every subject that has records there is carried behind it, then the
 //! beginning is written to the archive, if there is one, and only then removed, a few blocks between two commits.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -11,20 +12,23 @@ use tokio::task::AbortHandle;
 use super::checkpoints::lock;
 use super::incarnation::Outside;
 use super::snapshot::Keeper;
-use crate::actors::{Committer, Registry};
+use crate::actors::{Committer, Kept, Registry, Sessions};
 use crate::app::rules::Rules;
+use crate::app::state::App;
 use crate::clock::Clock;
 use crate::config::{Log, Settings};
 use crate::events::archive::Archive;
 use crate::events::block::Block;
-use crate::events::carried::{carried_daemons, carried_settings};
-use crate::events::codec::encode_daemon;
+use crate::events::carried::{CarriedSettings, carried_daemons, carried_settings};
+use crate::events::codec::encode_state;
 use crate::events::kinds::carried::{CarriedDaemon, DAEMON_VERSION, SubjectCarried};
 use crate::events::kinds::daemon::LogRestarted;
 use crate::events::log::{LogReader, ReadError};
 use crate::events::record::{Draft, Event, Reaction};
 use crate::events::stored::Body;
-use crate::ids::{AppId, Seq, Subject};
+use crate::ids::{Seq, Subject};
+use crate::session::state::Session;
+use crate::subject::stored::Stored as _;
 use crate::telemetry::Metrics;
 
 /// Between two looks at whether something ages out.
@@ -57,7 +61,7 @@ impl Retention {
     pub(super) fn start(
         outside: &Outside,
         (started, settings): (Event, Seq),
-        registry: &Registry,
+        (registry, sessions): (&Registry, &Sessions),
         committer: Committer,
         reader: &Arc<dyn LogReader>,
         keeper: &Keeper,
@@ -70,6 +74,7 @@ impl Retention {
             started,
             settings,
             registry: registry.clone(),
+            sessions: sessions.registry().clone(),
             committer,
             reader: Arc::clone(reader),
             keeper: keeper.clone(),
@@ -98,7 +103,7 @@ impl Drop for Retention {
 #[derive(Debug, thiserror::Error)]
 enum Held {
     #[error("{0} of the subjects are not carried, {1} first")]
-    NotCarried(usize, AppId),
+    NotCarried(usize, Subject),
     #[error("the daemon's own records are not carried: {0}")]
     Daemon(String),
     #[error("the archive cannot be written: {0}")]
@@ -116,6 +121,7 @@ struct Aging {
     started: Event,
     settings: Seq,
     registry: Registry,
+    sessions: Registry<Session>,
     /// Dropped before the committer is, so that whoever waits for that finds the folder free.
     reader: Arc<dyn LogReader>,
     committer: Committer,
@@ -203,36 +209,19 @@ impl Aging {
 
     /// The last record before every step that is under way.
     fn settled(&self) -> Seq {
-        let states = self.registry.states();
-        let flights = states.iter().flat_map(|(_, state)| state.hosts.values().flat_map(|host| &host.flights));
+        let (apps, sessions) = (self.registry.states(), self.sessions.states());
         // What is withheld was not sent, and can be so for as long as an operator likes.
-        flights
-            .filter(|(_, flight)| !flight.withheld)
-            .map(|(seq, _)| seq)
-            .min()
-            .map_or(Seq(u64::MAX), |first| Seq(first.0.saturating_sub(1)))
+        let of_apps = apps.iter().flat_map(|(_, state)| state.hosts.values().flat_map(|host| &host.flights));
+        let of_apps = of_apps.filter(|(_, flight)| !flight.withheld).map(|(seq, _)| seq);
+        let of_sessions = sessions.iter().flat_map(|(_, state)| &state.flights).filter(|(_, flight)| !flight.withheld).map(|(seq, _)| seq);
+        of_apps.chain(of_sessions).min().map_or(Seq(u64::MAX), |first| Seq(first.0.saturating_sub(1)))
     }
 
     /// Has every subject carried that has records up to there.
     async fn carry_subjects(&self, upto: Seq) -> Result<(), Held> {
-        let app = |subject| if let Subject::App(app) = subject { Some(app) } else { None };
-        let subjects = self.reader.subjects_before(Seq(upto.0 + 1)).into_iter().filter_map(app);
-        let to_do: Vec<AppId> = subjects.filter(|app| self.registry.carried(app) <= upto).collect();
-        for some in to_do.chunks(AT_ONCE) {
-            some.iter().for_each(|app| self.registry.carry(app));
-            let left = || some.iter().filter(|app| self.registry.carried(app) <= upto);
-            let all = async {
-                while left().next().is_some() {
-                    tokio::time::sleep(CARRY_LOOK).await;
-                }
-            };
-            if tokio::time::timeout(CARRY_WITHIN, all).await.is_err()
-                && let Some(first) = left().next()
-            {
-                return Err(Held::NotCarried(left().count(), first.clone()));
-            }
-        }
-        Ok(())
+        let subjects = self.reader.subjects_before(Seq(upto.0 + 1));
+        carry_all(&self.registry, &subjects.iter().filter_map(App::key).collect::<Vec<_>>(), upto).await?;
+        carry_all(&self.sessions, &subjects.iter().filter_map(Session::key).collect::<Vec<_>>(), upto).await
     }
 
     /// Carries what the daemon's own records up to there say, and tells the settings again for the reader.
@@ -306,20 +295,45 @@ fn whole_blocks(reader: &dyn LogReader, bound: Seq) -> Result<Option<Seq>, ReadE
 fn daemon_parts(reader: &dyn LogReader, daemon: &Subject, started: &Event, upto: Seq) -> Result<Vec<SubjectCarried>, ReadError> {
     let Event::IncarnationStarted(started) = started else { return Ok(Vec::new()) };
     let log = reader.id();
-    let mut settings = carried_settings(reader)?;
+    let CarriedSettings { apps: mut settings, sessions: mut session_settings } = carried_settings(reader)?;
     let mut began: Option<LogRestarted> = carried_daemons(reader)?.into_iter().rev().find_map(|(_, daemon)| daemon.began);
     reader.subject(daemon, Seq(1), &mut |item| {
         match item.map(|record| (record.header.seq, record.body)) {
             Ok((seq, Body::Known(Event::SettingsInForce(in_force)))) => drop(settings.insert(seq, in_force.plan)),
+            Ok((seq, Body::Known(Event::SessionSettingsInForce(in_force)))) => drop(session_settings.insert(seq, in_force.plan)),
             Ok((_, Body::Known(Event::LogRestarted(restarted)))) if restarted.log == log => began = Some(restarted),
             _ => {}
         }
         ControlFlow::Continue(())
     })?;
     // Those that were in force when what goes ended, and all that came since.
-    let first = settings.range(..=upto).next_back().map_or(Seq::NONE, |(seq, _)| *seq);
-    let settings = settings.split_off(&first).into_iter().collect();
-    let daemon = CarriedDaemon { began: began.filter(|began| began.log == log), started: started.clone(), settings };
-    let encoded = encode_daemon(&daemon).map_err(|error| ReadError(std::io::Error::other(error)))?;
+    let (settings, session_settings) = (in_force_at(settings, upto), in_force_at(session_settings, upto));
+    let daemon = CarriedDaemon { began: began.filter(|began| began.log == log), started: started.clone(), settings, session_settings };
+    let encoded = encode_state(&daemon).map_err(|error| ReadError(std::io::Error::other(error)))?;
     Ok(SubjectCarried::of(DAEMON_VERSION, &encoded))
+}
+
+/// Has these subjects carried, a few at once.
+async fn carry_all<M: Kept>(registry: &Registry<M>, subjects: &[&M::Key], upto: Seq) -> Result<(), Held> {
+    let to_do: Vec<&M::Key> = subjects.iter().copied().filter(|key| registry.carried(key) <= upto).collect();
+    for some in to_do.chunks(AT_ONCE) {
+        some.iter().for_each(|key| registry.carry(key));
+        let left = || some.iter().filter(|key| registry.carried(key) <= upto);
+        let all = async {
+            while left().next().is_some() {
+                tokio::time::sleep(CARRY_LOOK).await;
+            }
+        };
+        if tokio::time::timeout(CARRY_WITHIN, all).await.is_err()
+            && let Some(first) = left().next()
+        {
+            return Err(Held::NotCarried(left().count(), M::subject(first)));
+        }
+    }
+    Ok(())
+}
+
+fn in_force_at<S>(mut settings: BTreeMap<Seq, S>, upto: Seq) -> Vec<(Seq, S)> {
+    let first = settings.range(..=upto).next_back().map_or(Seq::NONE, |(seq, _)| *seq);
+    settings.split_off(&first).into_iter().collect()
 }

@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use super::recover::{NotRecovered, Recovered, fold_on};
-use crate::app::carry::{carried, from_carried};
-use crate::app::rules::Rules;
+use crate::app::state::App;
 use crate::events::block::Block;
-use crate::events::codec::{decode_state, encode_state};
-use crate::events::kinds::carried::STATE_VERSION;
 use crate::events::log::{Acknowledged, LogReader};
 use crate::events::snapshot::{Schema, Snapshot, Totals};
-use crate::ids::{AppId, Seq, Subject};
+use crate::ids::{Seq, Subject};
+use crate::session::state::Session;
+use crate::subject::rules::Rules;
+use crate::subject::stored::Stored;
 
 /// So many records after the last snapshot the next is due: what a start has to fold at most, a fraction of a second.
 const EVERY: u64 = 50_000;
@@ -24,8 +24,11 @@ const EVERY: u64 = 50_000;
 /// How often it is looked whether one is due.
 const LOOK: Duration = Duration::from_secs(10);
 
+/// The layouts of both sorts of states, as one number.
+const STATES: u16 = App::LAYOUT << 8 | Session::LAYOUT;
+
 fn schema() -> Schema {
-    Schema { rules: Rules::CURRENT.number(), state: STATE_VERSION }
+    Schema { rules: Rules::CURRENT.number(), state: STATES }
 }
 
 /// Replays a log: from its snapshot, if there is one that fits, else from its begin. What was folded is kept as the next one.
@@ -61,29 +64,37 @@ pub fn load(reader: &dyn LogReader) -> (Recovered, Option<Snapshot>) {
 }
 
 fn put(recovered: &mut Recovered, subject: &str, state: &[u8]) -> Option<()> {
-    let Ok(Subject::App(app)) = Subject::parse(subject) else { return None };
-    recovered.states.insert(app, from_carried(decode_state(state).ok()?));
+    match Subject::parse(subject).ok()? {
+        Subject::App(app) => drop(recovered.apps.states.insert(app, App::from_bytes(state)?)),
+        Subject::Session(id) => drop(recovered.sessions.states.insert(id, Session::from_bytes(state)?)),
+        Subject::Daemon(_) => return None,
+    }
     Some(())
 }
 
-/// Keeps the states of these apps, and that all are those at `at`. Gives what is kept now.
+/// Keeps the states of these subjects, and that all are those at `at`. Gives what is kept now.
 fn keep(
     reader: &dyn LogReader,
     before: Option<Snapshot>,
     at: Acknowledged,
     recovered: &Recovered,
-    touched: &BTreeSet<AppId>,
+    touched: &BTreeSet<Subject>,
 ) -> Option<Snapshot> {
     let cache = reader.cache()?;
-    let Recovered { incarnations, last_us, records, ref broken, .. } = *recovered;
-    if !broken.is_empty() {
+    let Recovered { incarnations, last_us, records, ref apps, ref sessions, .. } = *recovered;
+    let broken = apps.broken.len() + sessions.broken.len();
+    if broken > 0 {
         // A build that can fold them has to see their records.
-        tracing::warn!(apps = broken.len(), "the states are not kept: the next start takes longer");
+        tracing::warn!(subjects = broken, "the states are not kept: the next start takes longer");
         return None;
     }
-    let state = |app: &AppId| {
-        let state = recovered.states.get(app)?;
-        Some((Subject::App(app.clone()).to_string(), encode_state(&carried(state)).ok()?))
+    let state = |subject: &Subject| {
+        let state = match subject {
+            Subject::App(app) => apps.states.get(app)?.to_bytes(),
+            Subject::Session(id) => sessions.states.get(id)?.to_bytes(),
+            Subject::Daemon(_) => return None,
+        };
+        Some((subject.to_string(), state.ok()?))
     };
     let states: Vec<(String, Vec<u8>)> = touched.iter().map(state).collect::<Option<_>>()?;
     let totals = Totals { incarnations, last_us, records };
@@ -169,8 +180,8 @@ impl Kept {
         let (Some(cache), Some(before)) = (reader.cache(), self.last.take_if(|last| last.seq < at.head)) else { return };
         let Totals { incarnations, last_us, records } = before.totals;
         let mut recovered = Recovered { incarnations, last_us, records, ..Recovered::default() };
-        for app in apps_since(reader, before.seq, at.head) {
-            let subject = Subject::App(app).to_string();
+        for subject in subjects_since(reader, before.seq, at.head) {
+            let subject = subject.to_string();
             match Snapshot::state(cache, &subject) {
                 Ok(Some(state)) if put(&mut recovered, &subject, &state).is_some() => {}
                 Ok(None) => {}
@@ -184,9 +195,9 @@ impl Kept {
     }
 }
 
-/// The apps that have records after `after`, up to `to`.
-fn apps_since(reader: &dyn LogReader, after: Seq, to: Seq) -> BTreeSet<AppId> {
-    let mut apps = BTreeSet::new();
+/// The apps and sessions that have records after `after`, up to `to`.
+fn subjects_since(reader: &dyn LogReader, after: Seq, to: Seq) -> BTreeSet<Subject> {
+    let mut subjects = BTreeSet::new();
     let mut last = String::new();
     // What cannot be read here cannot be folded either, and that says so.
     let _ = reader.blocks(Seq(after.0 + 1), &mut |key, bytes| {
@@ -199,12 +210,12 @@ fn apps_since(reader: &dyn LogReader, after: Seq, to: Seq) -> BTreeSet<AppId> {
                 && frame.subject != last
             {
                 frame.subject.clone_into(&mut last);
-                if let Ok(Subject::App(app)) = Subject::parse(&last) {
-                    apps.insert(app);
+                if let Ok(subject @ (Subject::App(_) | Subject::Session(_))) = Subject::parse(&last) {
+                    subjects.insert(subject);
                 }
             }
         }
         ControlFlow::Continue(())
     });
-    apps
+    subjects
 }

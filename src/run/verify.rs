@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::recover::cut_apps;
-use crate::app::carry::{self, Waiting};
 use crate::app::state::App;
 use crate::events::carried::{DaemonParts, carried_settings};
-use crate::events::kinds::daemon::{PlanSettings, SettingsInForce};
-use crate::events::kinds::session::SessionPlanSettings;
+use crate::events::kinds::carried::CarriedDaemon;
+use crate::events::kinds::daemon::SettingsInForce;
+use crate::events::kinds::session::SessionSettingsInForce;
 use crate::events::log::{LogReader, ReadError};
-use crate::events::record::{Event, Header, Record};
+use crate::events::record::{Event, Header, Record, Role};
 use crate::events::stored::Body;
-use crate::ids::{AppId, Seq, SessionId, Subject};
+use crate::ids::{Seq, Subject};
 use crate::session::state::Session;
-use crate::subject::react::{self, Difference, Model};
+use crate::subject::react::{self, Difference};
 use crate::subject::rules::Rules;
+use crate::subject::stored::{Stored, Waiting, in_parts};
 
 /// What verifying the decisions gave.
 #[derive(Debug, Default)]
@@ -36,14 +36,26 @@ pub struct Verified {
     pub unverifiable: Option<(Seq, String)>,
 }
 
-struct Pass<'a> {
+/// The subjects of one sort, and the settings that they decide under, by their record.
+struct Subjects<M: Stored> {
+    states: BTreeMap<M::Key, M>,
+    settings: BTreeMap<Seq, M::Settings>,
+}
+
+/// What holds for all subjects.
+struct Common<'a> {
     known: &'a dyn Fn(u16) -> Option<Rules>,
-    verified: Verified,
-    apps: BTreeMap<AppId, App>,
-    sessions: BTreeMap<SessionId, Session>,
     waiting: Waiting,
-    settings: BTreeMap<Seq, PlanSettings>,
-    session_settings: BTreeMap<Seq, SessionPlanSettings>,
+    /// See [`Verified::from`] and [`Verified::carried`].
+    from: Option<Seq>,
+    carried: u64,
+}
+
+struct Pass<'a> {
+    verified: Verified,
+    common: Common<'a>,
+    apps: Subjects<App>,
+    sessions: Subjects<Session>,
     daemon: DaemonParts,
     /// The records of the reaction that is being read.
     reaction: Vec<Record>,
@@ -62,14 +74,13 @@ pub fn verify_decisions(reader: &dyn LogReader) -> Result<Verified, ReadError> {
 /// # Errors
 /// When the store does not answer.
 pub fn verify_decisions_under(reader: &dyn LogReader, known: &dyn Fn(u16) -> Option<Rules>) -> Result<Verified, ReadError> {
+    let from = reader.removed().map(|removed| removed.kept);
+    let settings = carried_settings(reader)?;
     let mut pass = Pass {
-        known,
-        verified: Verified { from: reader.removed().map(|removed| removed.kept), ..Verified::default() },
-        apps: BTreeMap::new(),
-        sessions: BTreeMap::new(),
-        waiting: Waiting::of(cut_apps(reader)),
-        settings: carried_settings(reader)?,
-        session_settings: BTreeMap::new(),
+        verified: Verified { from, ..Verified::default() },
+        common: Common { known, waiting: Waiting::of(reader.cut_subjects()), from, carried: 0 },
+        apps: Subjects { states: BTreeMap::new(), settings: settings.apps },
+        sessions: Subjects { states: BTreeMap::new(), settings: settings.sessions },
         daemon: DaemonParts::default(),
         reaction: Vec::new(),
     };
@@ -93,15 +104,15 @@ pub fn verify_decisions_under(reader: &dyn LogReader, known: &dyn Fn(u16) -> Opt
     if !pass.is_over() {
         pass.end_reaction();
     }
-    Ok(pass.verified)
+    Ok(Verified { carried: pass.common.carried, ..pass.verified })
 }
 
 /// What is carried must be what the records before it came to.
-fn compare_carried(state: &App, records: &[Record], compared: &mut u64) -> Option<Difference> {
+fn compare_carried<M: Stored>(state: &M, records: &[Record], compared: &mut u64) -> Option<Difference> {
     let parts = || records.iter().filter(|record| matches!(record.event, Event::SubjectCarried(_)));
     parts().next()?;
     *compared += 1;
-    let mut expected = carry::in_parts(state).unwrap_or_default().into_iter();
+    let mut expected = in_parts(state).unwrap_or_default().into_iter();
     for record in parts() {
         let planned = expected.next();
         if planned.as_ref() != Some(&record.event) {
@@ -118,14 +129,27 @@ impl Pass<'_> {
         for record in records {
             let Event::SubjectCarried(part) = &record.event else { continue };
             let Some(daemon) = self.daemon.take(part) else { continue };
-            self.verified.carried += 1;
-            let differs = |(seq, plan): &(Seq, PlanSettings)| self.settings.get(seq).is_none_or(|known| known != plan);
-            if let Some((seq, _)) = daemon.settings.iter().find(|settings| differs(settings)) {
-                let known = self.settings.get(seq).map(|plan| Event::SettingsInForce(SettingsInForce { plan: plan.clone() }));
-                let difference = Difference { seq: record.header.seq, recorded: Some(record.event.clone()), planned: known };
+            self.common.carried += 1;
+            if let Some(told) = self.first_wrong(&daemon) {
+                let difference = Difference { seq: record.header.seq, recorded: Some(record.event.clone()), planned: told };
                 self.verified.difference = Some((record.header.subject.clone(), difference));
             }
         }
+    }
+
+    /// The settings that the daemon carries otherwise than their own record has them: what that says, if it is there.
+    fn first_wrong(&self, daemon: &CarriedDaemon) -> Option<Option<Event>> {
+        let of_apps = || {
+            let (seq, _) = daemon.settings.iter().find(|(seq, plan)| self.apps.settings.get(seq) != Some(plan))?;
+            let plan = self.apps.settings.get(seq).cloned();
+            Some(plan.map(|plan| Event::SettingsInForce(SettingsInForce { plan })))
+        };
+        let of_sessions = || {
+            let (seq, _) = daemon.session_settings.iter().find(|(seq, plan)| self.sessions.settings.get(seq) != Some(plan))?;
+            let plan = self.sessions.settings.get(seq).cloned();
+            Some(plan.map(|plan| Event::SessionSettingsInForce(SessionSettingsInForce { plan })))
+        };
+        of_apps().or_else(of_sessions)
     }
 
     fn is_over(&self) -> bool {
@@ -141,45 +165,34 @@ impl Pass<'_> {
         let Some(first) = records.first() else { return };
         for record in &records {
             if let Event::SettingsInForce(settings) = &record.event {
-                self.settings.insert(record.header.seq, settings.plan.clone());
+                self.apps.settings.insert(record.header.seq, settings.plan.clone());
             }
             if let Event::SessionSettingsInForce(settings) = &record.event {
-                self.session_settings.insert(record.header.seq, settings.plan.clone());
+                self.sessions.settings.insert(record.header.seq, settings.plan.clone());
             }
         }
-        let Header { seq, rules, settings, .. } = first.header;
-        let aged_out = self.verified.from.is_some_and(|from| settings < from);
+        let Self { apps, sessions, common, .. } = self;
         let result = match &first.header.subject {
             Subject::Daemon(_) => return self.compare_daemon(&records),
-            Subject::App(app) => {
-                let state = self.apps.entry(app.clone()).or_default();
-                if self.waiting.is_for(app) {
-                    let left = records.iter().filter(|record| !self.waiting.passes_over(app, state, record)).count();
-                    if left == 0 && self.waiting.is_for(app) {
-                        self.verified.passed_over += 1;
-                        return;
-                    }
-                } else if let Some(difference) = compare_carried(state, &records, &mut self.verified.carried) {
-                    self.verified.difference = Some((first.header.subject.clone(), difference));
-                    return;
-                }
-                again(state, (self.known)(rules), self.settings.get(&settings), aged_out, &records)
-            }
-            Subject::Session(id) => {
-                let state = self.sessions.entry(id.clone()).or_default();
-                again(state, (self.known)(rules), self.session_settings.get(&settings), aged_out, &records)
-            }
+            Subject::App(app) => apps.again(app, &records, common),
+            Subject::Session(id) => sessions.again(id, &records, common),
         };
+        self.count(result, &records);
+    }
+
+    fn count(&mut self, result: Again, records: &[Record]) {
+        let Some(Header { seq, rules, settings, subject, .. }) = records.first().map(|record| &record.header) else { return };
         match result {
-            Again::NoRules => self.give_up(seq, &format!("was decided under rules {rules}, which this version does not know")),
-            Again::NoSettings => self.give_up(seq, &format!("was decided under settings {settings}, which are not in the log")),
-            Again::AgedOut => self.verified.passed_over += 1,
+            Again::NoRules => self.give_up(*seq, &format!("was decided under rules {rules}, which this version does not know")),
+            Again::NoSettings => self.give_up(*seq, &format!("was decided under settings {settings}, which are not in the log")),
+            Again::PassedOver => self.verified.passed_over += 1,
+            Again::NotCarriedSo(difference) => self.verified.difference = Some((subject.clone(), *difference)),
             Again::Verified(difference) => {
                 self.verified.reactions += 1;
-                let decided = records.iter().filter(|record| record.event.kind().role() == crate::events::record::Role::Decision);
+                let decided = records.iter().filter(|record| record.event.kind().role() == Role::Decision);
                 self.verified.decisions += decided.count() as u64;
                 if let Some(difference) = difference {
-                    self.verified.difference = Some((first.header.subject.clone(), *difference));
+                    self.verified.difference = Some((subject.clone(), *difference));
                 }
             }
         }
@@ -192,20 +205,34 @@ enum Again {
     NoRules,
     /// Its settings are not in the log.
     NoSettings,
-    /// Its settings aged out, and were not carried yet where this ends: it was folded.
-    AgedOut,
+    /// What was before it aged out and was not carried yet, or its settings did: it was folded at most.
+    PassedOver,
+    /// It carries another state than its records came to.
+    NotCarriedSo(Box<Difference>),
     /// It was planned again; the first difference.
     Verified(Option<Box<Difference>>),
 }
 
-fn again<M: Model>(state: &mut M, rules: Option<Rules>, settings: Option<&M::Settings>, aged_out: bool, records: &[Record]) -> Again {
-    let Some(rules) = rules else { return Again::NoRules };
-    match settings {
-        Some(settings) => Again::Verified(react::verify(state, rules, settings, records).err()),
-        None if aged_out => {
-            react::committed(state, rules, records);
-            Again::AgedOut
+impl<M: Stored> Subjects<M> {
+    fn again(&mut self, key: &M::Key, records: &[Record], common: &mut Common<'_>) -> Again {
+        let Some(Header { rules, settings, subject, .. }) = records.first().map(|record| &record.header) else { return Again::PassedOver };
+        let state = self.states.entry(key.clone()).or_default();
+        if common.waiting.is_for(subject) {
+            let left = records.iter().filter(|record| !common.waiting.passes_over(state, record)).count();
+            if left == 0 && common.waiting.is_for(subject) {
+                return Again::PassedOver;
+            }
+        } else if let Some(difference) = compare_carried(state, records, &mut common.carried) {
+            return Again::NotCarriedSo(Box::new(difference));
         }
-        None => Again::NoSettings,
+        let Some(rules) = (common.known)(*rules) else { return Again::NoRules };
+        match self.settings.get(settings) {
+            Some(settings) => Again::Verified(react::verify(state, rules, settings, records).err()),
+            None if common.from.is_some_and(|from| *settings < from) => {
+                react::committed(state, rules, records);
+                Again::PassedOver
+            }
+            None => Again::NoSettings,
+        }
     }
 }

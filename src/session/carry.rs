@@ -7,10 +7,11 @@ use super::state::{Closed, ClosedHow, Flight, Removing, Session, Wanted};
 use crate::events::kinds::session::{ClaimSeen, ServiceSeen, SessionStep};
 use crate::events::kinds::session_carried::{
     CarriedClosed, CarriedClosedHow, CarriedHeld, CarriedKnown, CarriedRemoving, CarriedSession, CarriedSessionFlight, CarriedThing,
-    CarriedWanted,
+    CarriedWanted, SESSION_STATE_VERSION,
 };
-use crate::ids::{SessionId, Tenant, Word};
+use crate::ids::{SessionId, Subject, Tenant, Word};
 use crate::subject::carry::{Carry, as_it_is, by_field};
+use crate::subject::stored::Stored;
 
 /// All that is known of a session, as it is stored.
 #[must_use]
@@ -24,10 +25,31 @@ pub fn from_carried(carried: CarriedSession) -> Session {
     Session::back(carried)
 }
 
+impl Stored for Session {
+    type Key = SessionId;
+    const LAYOUT: u16 = SESSION_STATE_VERSION;
+
+    fn key(subject: &Subject) -> Option<&SessionId> {
+        if let Subject::Session(id) = subject { Some(id) } else { None }
+    }
+
+    fn subject(id: &SessionId) -> Subject {
+        Subject::Session(id.clone())
+    }
+
+    fn carrying(&mut self) -> &mut Vec<u8> {
+        &mut self.carrying
+    }
+
+    fn quarantine(&mut self) {
+        self.quarantined = true;
+    }
+}
+
 as_it_is!(SessionId, Tenant, SessionStep, ClaimSeen, ServiceSeen, BTreeSet<Word>);
 
 by_field! {
-    Session = CarriedSession {
+    Session (without carrying) = CarriedSession {
         id, incarnation, acts, frozen, listed, quarantined, tenant, asked_us, active_us, wanted, removing, closed, claim, service, pod,
         pod_name, pod_doubt_since_us, pod_gone_uids, ready_since_us, suspended_since_us, made, flights, hindrances, unrecorded, last_end,
         tails, nodes, alarms, moved

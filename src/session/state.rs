@@ -72,6 +72,8 @@ pub struct Session {
     pub alarms: BTreeSet<Word>,
     /// The record that last moved it on: a call, an outcome, or an object being gone.
     pub moved: Seq,
+    /// What came so far of the encoded state that a reaction carries; empty but within it.
+    pub carrying: Vec<u8>,
 }
 
 /// A demand: the session is to run.

@@ -7,4 +7,5 @@ pub mod hindrance;
 pub mod pod;
 pub mod react;
 pub mod rules;
+pub mod stored;
 pub mod wake;

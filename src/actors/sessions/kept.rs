@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::facts::{Fact, Lists, Observed, shown};
 use crate::actors::kept::{Flying, Kept};
 use crate::actors::work::{What, lane_of_session};
-use crate::app::carry::Waiting;
 use crate::events::kinds::pod::NodeReady;
 use crate::events::kinds::tail::TailOf;
-use crate::events::record::{Draft, Event, Record};
-use crate::ids::{Seq, SessionId, Subject, Tenant, Uid, Word};
+use crate::events::record::Event;
+use crate::ids::{Seq, SessionId, Tenant, Uid, Word};
 use crate::kube::throttle::Lane;
 use crate::session::state::Session;
 use crate::telemetry::Metrics;
@@ -54,16 +53,11 @@ impl Tally {
 }
 
 impl Kept for Session {
-    type Key = SessionId;
     type Observed = Observed;
     type Fact = Fact;
     type Lists = Lists;
     type Beside = ();
     type Tally = Tally;
-
-    fn subject(id: &SessionId) -> Subject {
-        Subject::Session(id.clone())
-    }
 
     fn incarnation(&self) -> u64 {
         self.incarnation
@@ -131,10 +125,6 @@ impl Kept for Session {
         self.tails.values().any(|tail| !tail.settled)
     }
 
-    fn quarantine(&mut self) {
-        self.quarantined = true;
-    }
-
     fn is_quarantined(&self) -> bool {
         self.quarantined
     }
@@ -145,14 +135,6 @@ impl Kept for Session {
             Event::SessionStepIssued(issued) => Some((What::Session(issued.step.clone()), lane_of_session(&issued.step))),
             _ => None,
         }
-    }
-
-    fn carried(_id: &SessionId, _state: &Self) -> Vec<Draft> {
-        Vec::new()
-    }
-
-    fn passes_over(_waiting: &mut Waiting, _id: &SessionId, _state: &mut Self, _record: &Record) -> bool {
-        false
     }
 
     fn heard(_beside: &(), _id: &SessionId, _state: &Self, _listed: bool) {}

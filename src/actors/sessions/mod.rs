@@ -3,8 +3,10 @@
 mod call;
 mod facts;
 mod kept;
+mod listing;
 pub(super) mod policy;
 pub(super) mod refusals;
+pub(super) mod watching;
 
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -163,6 +165,11 @@ impl Sessions {
                 return found;
             }
         }
+    }
+
+    /// All of them.
+    pub(crate) fn registry(&self) -> &Registry<Session> {
+        &self.0.registry
     }
 
     /// How many sessions take up a place: wanted, being removed, or with anything left.

@@ -4,10 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::events::kinds::step::Refusal;
-use crate::ids::RecordId;
+use crate::clock;
+use crate::events::kinds::session::SessionPolicyRepairIssued;
+use crate::events::kinds::step::{Refusal, StepSettled};
+use crate::events::record::{Event, Record};
+use crate::ids::{LogId, RecordId, Word};
 use crate::kube::answer::Answer;
 use crate::kube::perform::{Performed, SessionCluster};
+use crate::kube::policy::Confirmed as _;
+use crate::kube::session::policy::{PolicyIs, PolicySeen};
 
 /// What is known of the policy of our name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,6 +70,55 @@ impl PolicyGuard {
         }
     }
 
+    /// The policy's name.
+    pub(super) fn name(&self) -> String {
+        self.cluster.policy().name()
+    }
+
+    /// The watch showed a policy of the namespace; says whether another one begins to widen ours.
+    pub(super) fn take(&self, seen: &PolicySeen) -> bool {
+        let version = seen.resource_version;
+        match seen.is {
+            PolicyIs::Confirmed => self.saw(Own::Confirmed, version),
+            PolicyIs::Changed => self.saw(Own::Changed, version),
+            PolicyIs::Foreign => {
+                tracing::error!(name = seen.name, "the network policy of sessions is somebody else's: no session gets a pod");
+                self.saw(Own::Foreign, version);
+            }
+            PolicyIs::Widening => return self.widens(&seen.name, true),
+            PolicyIs::Other => drop(self.widens(&seen.name, false)),
+        }
+        false
+    }
+
+    /// That it is to be repaired, as a record.
+    pub(super) fn repair_issued(&self) -> Event {
+        let missing = self.own() == Own::Absent;
+        Event::SessionPolicyRepairIssued(SessionPolicyRepairIssued { name: Word::new(&self.name()), missing })
+    }
+
+    /// Repairs it, by that record; gives what is recorded of it, and whether it is confirmed now.
+    pub(super) async fn repair(&self, issued: &Record, log: LogId) -> Repaired {
+        let _turn = self.turn.lock().await;
+        let begun = clock::now();
+        let performed = self.cluster.ensure_policy(RecordId { log, seq: issued.header.seq }, 0).await;
+        let done = matches!(performed.answer, Answer::Done | Answer::AlreadySo);
+        if let Some(object) = performed.object.as_ref().filter(|_| done) {
+            self.saw(Own::Confirmed, object.resource_version);
+        }
+        let mut events: Vec<Event> = performed.calls.into_iter().map(Event::ApiCalled).collect();
+        events.push(Event::StepSettled(StepSettled {
+            step: issued.header.seq,
+            outcome: performed.answer.outcome(),
+            object: performed.object,
+            attempts: performed.attempts,
+            audit_id: performed.audit_id,
+            status: performed.status,
+            took_us: u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
+        }));
+        Repaired { done, events }
+    }
+
     /// Another policy selects pods of sessions, or does not any more; says whether that is news.
     pub(super) fn widens(&self, name: &str, widens: bool) -> bool {
         let mut known = self.known();
@@ -108,6 +162,14 @@ impl PolicyGuard {
             Some(Ok(())) | None => Ok(Some(performed)),
         }
     }
+}
+
+/// What became of a repair.
+pub(super) struct Repaired {
+    /// The policy is confirmed.
+    pub(super) done: bool,
+    /// What is recorded.
+    pub(super) events: Vec<Event>,
 }
 
 /// Why no pod may be made.

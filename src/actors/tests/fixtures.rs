@@ -68,7 +68,7 @@ fn recover(reader: &dyn LogReader) -> Result<Recovered, NotRecovered> {
 
 fn states(recovered: &Recovered) -> Value {
     let plan = crate::events::kinds::daemon::PlanSettings::from(&crate::config::Settings::default().plan);
-    recovered.states.iter().map(|(app, state)| show::whole(app, state, &plan, None)).collect()
+    recovered.apps.states.iter().map(|(app, state)| show::whole(app, state, &plan, None)).collect()
 }
 
 /// Whether all that is said in `old` is said in `new`, which may say more.
@@ -98,7 +98,7 @@ fn b60_the_log_of_every_release_opens_replays_and_verifies() {
         let golden = std::fs::read_to_string(fixture.join("states.json")).expect("states");
         let golden: Value = serde_json::from_str(&golden).expect("JSON");
         let now = states(&recovered);
-        assert!(recovered.broken.is_empty() && says(&now, &golden), "{name}: {now:#}");
+        assert!(recovered.apps.broken.is_empty() && says(&now, &golden), "{name}: {now:#}");
         let options = OpenOptions::new(Subject::daemon("demo").expect("a name"));
         let (_, opened) = MemLog::open(&disk, &Clock::simulated(1), Entropy::seeded(1), &options).expect("it opens");
         assert_eq!((opened.found, opened.log), (Found::Clean, reader.id()), "{name}");
@@ -118,7 +118,7 @@ fn what_was_decided_under_rules_1_verifies_when_new_ones_are_the_default() {
 
     // A reaction that is decided under the new default, on top of what was decided under the old one.
     let recovered = recover(&*reader).expect("it can be folded");
-    let (app, state) = recovered.states.iter().next().expect("an app");
+    let (app, state) = recovered.apps.states.iter().next().expect("an app");
     let (settings_seq, settings) = settings_in_force(&*reader);
     let under = Under { rules: next, settings: &settings, settings_seq };
     let asked = Event::RetryAsked(RetryAsked { host: HostName::new("bot-r1-00000000").expect("a host") });

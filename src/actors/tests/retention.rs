@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use super::poison::{At, poison};
 use super::support::{Town, app, is};
-use crate::app::carry::in_parts;
 use crate::app::react::committed;
 use crate::app::rules::Rules;
 use crate::app::state::App;
@@ -25,6 +24,7 @@ use crate::run::snapshot::{load, recover};
 use crate::run::verify::verify_decisions;
 use crate::sim::api::{Action, Match, Verb};
 use crate::sim::node::{Register, Run, Script};
+use crate::subject::stored::in_parts;
 
 const KEEP_S: u64 = 600;
 
@@ -41,9 +41,9 @@ fn by_the_log(town: &Town) -> BTreeMap<AppId, String> {
     let reader = MemLog::open_for_reading(&town.disk).expect("the log can be read");
     assert!(load(reader.as_ref()).1.is_none());
     let recovered = recover(reader.as_ref()).expect("the log can be folded").0;
-    assert!(recovered.broken.is_empty(), "{:?}", recovered.broken);
+    assert!(recovered.apps.broken.is_empty(), "{:?}", recovered.apps.broken);
     town.disk.edit_cached(BTreeMap::clear);
-    texts(recovered.states.iter())
+    texts(recovered.apps.states.iter())
 }
 
 fn texts<'a>(states: impl Iterator<Item = (&'a AppId, &'a App)>) -> BTreeMap<AppId, String> {
@@ -208,7 +208,7 @@ async fn a_carried_state_that_differs_from_what_the_records_say_is_found() {
     town.live_app("acme/bot").await;
     town.stop().await;
     let records = town.records();
-    let state = recover(MemLog::open_for_reading(&town.disk).expect("opens").as_ref()).expect("it can be folded").0.states
+    let state = recover(MemLog::open_for_reading(&town.disk).expect("opens").as_ref()).expect("it can be folded").0.apps.states
         [&app("acme/bot")]
         .clone();
     let settings = records.iter().rev().find(|record| matches!(record.event, Event::SettingsInForce(_))).expect("there").header.seq;

@@ -14,14 +14,14 @@ use crate::run::snapshot::{load, recover};
 fn by_the_log(reader: &dyn LogReader) -> BTreeMap<AppId, App> {
     let mut all = Recovered::default();
     fold_on(&mut all, reader, Seq(1), reader.head()).expect("the log can be folded");
-    all.states
+    all.apps.states
 }
 
 /// The states as a start has them, and where the snapshot was that it began with.
 fn by_a_start(disk: &MemDisk) -> (BTreeMap<AppId, App>, Option<Seq>) {
     let reader = MemLog::open_for_reading(disk).expect("the log can be read");
     let from = load(reader.as_ref()).1.map(|snapshot| snapshot.seq);
-    let states = recover(reader.as_ref()).expect("the log can be folded").0.states;
+    let states = recover(reader.as_ref()).expect("the log can be folded").0.apps.states;
     assert_eq!(states, by_the_log(reader.as_ref()));
     (states, from)
 }

@@ -7,7 +7,6 @@ mod pods;
 mod steps;
 mod wants;
 
-use super::carry;
 use super::state::{App, Secret};
 use crate::events::kinds::daemon::IncarnationStarted;
 use crate::events::kinds::pod::SecretSeen;
@@ -16,6 +15,7 @@ use crate::events::record::{Event, Record};
 use crate::ids::HostName;
 use crate::subject::pod::At;
 use crate::subject::rules::Rules;
+use crate::subject::stored::take_part;
 
 /// Folds one record of the app's subject. Unknown kinds that only inform never get here.
 pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
@@ -58,7 +58,7 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         Event::Quarantined(_) => app.quarantined = true,
         Event::StopAsked(_) => app.stop_asked = Some(at.seq),
         Event::SubjectCarried(part) => {
-            carry::take_part(app, part);
+            take_part(app, part);
         }
         Event::LogRestarted(_)
         | Event::SettingsInForce(_)
@@ -81,6 +81,8 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::SessionDeleteAsked(_)
         | Event::SessionTouched(_)
         | Event::SessionCallRefused(_)
+        | Event::SessionPolicyRepairIssued(_)
+        | Event::SessionPolicyWidened(_)
         | Event::ClaimSeen(_)
         | Event::ClaimGone(_)
         | Event::ServiceSeen(_)

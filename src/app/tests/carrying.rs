@@ -1,28 +1,27 @@
 //! Carrying an app over the removal of its former records: from what is carried on it is what it was.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
 
 use super::properties::{inputs, line};
 use super::story::{Story, verifies};
-use crate::app::carry::{Waiting, from_carried, in_parts};
+use crate::app::carry::from_carried;
 use crate::app::react::committed;
 use crate::app::rules::Rules;
 use crate::app::state::{App, Host};
 use crate::events::kinds::carried::{PART_BYTES, SubjectCarried};
 use crate::events::record::{Event, Record};
-use crate::ids::{AppId, HostName};
+use crate::ids::{AppId, HostName, Subject};
+use crate::subject::stored::{Waiting, in_parts};
 
-fn bot() -> AppId {
-    AppId::new("acme", "bot").expect("a name")
+fn bot() -> Subject {
+    Subject::App(AppId::new("acme", "bot").expect("a name"))
 }
 
 /// The state by records of which the former ones are gone; `None` when it was not carried.
 fn replayed(records: &[Record]) -> Option<App> {
-    let (mut waiting, mut app) = (Waiting::of(BTreeSet::from([bot()])), App::default());
+    let (mut waiting, mut app) = (Waiting::of([bot()]), App::default());
     for record in records {
-        if !waiting.passes_over(&bot(), &mut app, record) {
+        if !waiting.passes_over(&mut app, record) {
             committed(&mut app, Rules::CURRENT, std::slice::from_ref(record));
         }
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::daemon::{IncarnationStarted, LogRestarted, PlanSettings};
 use super::pod::{Disruption, NodeReady, PodSeen};
+use super::session::SessionPlanSettings;
 use super::step::{Purpose, Refusal, Step};
 use super::tail::TailOf;
 use super::verdict::{EndCause, Stage, Verdict};
@@ -15,8 +16,8 @@ use crate::ids::{HostName, PackageDigest, Seq, Uid, Word};
 /// The version of this layout: another one is another struct.
 pub const STATE_VERSION: u16 = 1;
 
-/// The version of the layout of [`CarriedDaemon`].
-pub const DAEMON_VERSION: u16 = 1;
+/// The version of the layout of [`CarriedDaemon`]; of 1 it is [`CarriedDaemonV1`].
+pub const DAEMON_VERSION: u16 = 2;
 
 /// The bytes of a part, but for the last: with what is around it, it fits the largest payload.
 pub const PART_BYTES: usize = 16_000;
@@ -25,7 +26,8 @@ pub const PART_BYTES: usize = 16_000;
 /// nothing, and who no longer has them begins here. All parts are in one reaction, before everything else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubjectCarried {
-    /// The version of the state's layout: an app's is [`STATE_VERSION`], the daemon's [`DAEMON_VERSION`].
+    /// The version of the state's layout: an app's is [`STATE_VERSION`], a session's
+    /// [`SESSION_STATE_VERSION`](super::session_carried::SESSION_STATE_VERSION), the daemon's [`DAEMON_VERSION`].
     pub layout: u16,
     /// Which part, from 0.
     pub part: u32,
@@ -68,6 +70,23 @@ pub struct CarriedDaemon {
     pub started: IncarnationStarted,
     /// The settings that reactions which are left may have been decided under, each with its record.
     pub settings: Vec<(Seq, PlanSettings)>,
+    /// The same of sessions.
+    pub session_settings: Vec<(Seq, SessionPlanSettings)>,
+}
+
+/// The same before there were sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedDaemonV1 {
+    pub began: Option<LogRestarted>,
+    pub started: IncarnationStarted,
+    pub settings: Vec<(Seq, PlanSettings)>,
+}
+
+impl From<CarriedDaemonV1> for CarriedDaemon {
+    fn from(former: CarriedDaemonV1) -> Self {
+        let CarriedDaemonV1 { began, started, settings } = former;
+        Self { began, started, settings, session_settings: Vec::new() }
+    }
 }
 
 /// One app. Each field is the fold's of the same name (src/app/state.rs).

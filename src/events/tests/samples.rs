@@ -3,7 +3,7 @@
 //! A sample is never changed: its golden is in tests/data/format. New ones are added beside it.
 
 use super::session_samples;
-use crate::events::codec::{encode_daemon, encode_state};
+use crate::events::codec::encode_state;
 use crate::events::kinds::carried::*;
 use crate::events::kinds::daemon::*;
 use crate::events::kinds::operator::*;
@@ -471,15 +471,16 @@ pub(crate) fn carried_app() -> CarriedApp {
 
 fn about_carried() -> Samples {
     let state = encode_state(&carried_app()).expect("small");
-    let daemon = CarriedDaemon {
+    let before_sessions = CarriedDaemonV1 {
         began: Some(LogRestarted { log: LogId([0x11; 16]), reason: RestartReason::NewFolder, former: None, before: None }),
         started: IncarnationStarted { number: 3, version: "0.1.0".to_owned(), world: "prod".to_owned(), acts: true },
         settings: vec![(Seq(3), plan())],
     };
-    let daemon = encode_daemon(&daemon).expect("small");
+    let daemon = CarriedDaemon { session_settings: vec![(Seq(4), session_samples::plan())], ..before_sessions.clone().into() };
+    let [before_sessions, daemon] = [encode_state(&before_sessions), encode_state(&daemon)].map(|bytes| bytes.expect("small"));
     let second = SubjectCarried { layout: STATE_VERSION, part: 1, parts: 2, bytes: vec![0, 1, 0xff] };
-    let all = [SubjectCarried::of(STATE_VERSION, &state), SubjectCarried::of(DAEMON_VERSION, &daemon), vec![second]].concat();
-    all.into_iter().map(Event::SubjectCarried).collect()
+    let former = [SubjectCarried::of(STATE_VERSION, &state), SubjectCarried::of(1, &before_sessions), vec![second]].concat();
+    former.into_iter().chain(SubjectCarried::of(DAEMON_VERSION, &daemon)).map(Event::SubjectCarried).collect()
 }
 
 /// The samples of a kind; none for one that nobody has added here yet.

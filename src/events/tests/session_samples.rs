@@ -26,7 +26,7 @@ fn step() -> RecordId {
     RecordId { log: LogId([0xab; 16]), seq: Seq(70_001) }
 }
 
-fn plan() -> SessionPlanSettings {
+pub(super) fn plan() -> SessionPlanSettings {
     SessionPlanSettings {
         pod_prefix: word("session-"),
         claim_prefix: word("workspace-session-"),
@@ -136,6 +136,12 @@ fn decisions() -> Vec<Event> {
     issued.into_iter().chain(stages.into_iter().enumerate().map(failed)).chain(removed).collect()
 }
 
+fn policies() -> Vec<Event> {
+    let repair = |missing| Event::SessionPolicyRepairIssued(SessionPolicyRepairIssued { name: word("wharf-sessions-demo"), missing });
+    let policies = vec![word("allow-all"), word("debugging")];
+    vec![repair(false), repair(true), Event::SessionPolicyWidened(SessionPolicyWidened { policies })]
+}
+
 pub(super) fn all() -> Vec<Event> {
-    [settings(), calls(), objects(), decisions()].concat()
+    [settings(), calls(), objects(), decisions(), policies()].concat()
 }

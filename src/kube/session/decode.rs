@@ -2,7 +2,8 @@
 
 use super::convert::{self, Observed};
 use super::manifest::SessionTemplate;
-use super::view::{ClaimView, ServiceView};
+use super::policy::{PolicySeen, SessionPolicy};
+use super::view::{ClaimView, PolicyView, ServiceView};
 use crate::events::kinds::session::{ClaimSeen, ServiceSeen};
 use crate::ids::SessionId;
 use crate::kube::convert::{Observation, Odd};
@@ -57,5 +58,22 @@ impl Decode for Services {
 
     fn seen(&self, view: &ServiceView, odd: Vec<String>) -> Result<Self::Seen, Odd> {
         convert::service(&self.0, view, odd)
+    }
+}
+
+/// The NetworkPolicies of their namespace.
+#[derive(Debug, Clone)]
+pub struct Policies(pub SessionPolicy);
+
+impl Decode for Policies {
+    type View = PolicyView;
+    type Seen = PolicySeen;
+
+    fn resource(&self) -> &'static str {
+        "networkpolicies"
+    }
+
+    fn seen(&self, view: &PolicyView, _odd: Vec<String>) -> Result<PolicySeen, Odd> {
+        self.0.seen(&view.metadata, &view.whole)
     }
 }

@@ -7,9 +7,36 @@ use serde_json::{Value, json};
 use super::labels::SessionScheme;
 use crate::config::{Sessions, Settings};
 use crate::ids::{SessionId, Tenant};
+use crate::kube::convert::Odd;
 use crate::kube::manifest::{digest, pairs};
 use crate::kube::policy::{Confirmed, means_the_same, port};
 use crate::kube::view::Meta;
+
+/// A NetworkPolicy of the namespace, as far as sessions are concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicySeen {
+    /// Its name.
+    pub name: String,
+    /// The version that was seen.
+    pub resource_version: u64,
+    /// What it is to them.
+    pub is: PolicyIs,
+}
+
+/// What a NetworkPolicy is to sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyIs {
+    /// Ours, as the settings say.
+    Confirmed,
+    /// Ours, and changed or going.
+    Changed,
+    /// One of our name that is somebody else's.
+    Foreign,
+    /// Another that selects their pods.
+    Widening,
+    /// Nothing.
+    Other,
+}
 
 /// Makes and judges the NetworkPolicy of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +50,27 @@ impl SessionPolicy {
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         Self { scheme: SessionScheme::new(settings), sessions: settings.sessions.clone() }
+    }
+
+    /// What a policy of the namespace is to sessions.
+    ///
+    /// # Errors
+    /// When it has no name, or no version that is a number.
+    pub fn seen(&self, meta: &Meta, whole: &Value) -> Result<PolicySeen, Odd> {
+        let name = meta.name.clone().ok_or_else(|| Odd::new(meta, "metadata.name is none"))?;
+        let resource_version = meta.version().ok_or_else(|| Odd::new(meta, "metadata.resourceVersion is no number"))?;
+        let is = if name == self.name() {
+            match (self.is_ours(meta), !meta.deleting() && self.is_same(whole)) {
+                (false, _) => PolicyIs::Foreign,
+                (true, true) => PolicyIs::Confirmed,
+                (true, false) => PolicyIs::Changed,
+            }
+        } else if self.is_widened_by(whole) {
+            PolicyIs::Widening
+        } else {
+            PolicyIs::Other
+        };
+        Ok(PolicySeen { name, resource_version, is })
     }
 
     /// Whether another policy of the namespace may select a pod of a session: what it allows is allowed besides.

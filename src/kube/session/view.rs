@@ -1,11 +1,12 @@
-//! The part of a claim and of a Service that we read.
+//! The part of a claim and of a Service that we read, and a NetworkPolicy whole.
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use crate::kube::view::Shape::{List, Number, Object, Text, Texts};
-use crate::kube::view::{META, Meta, Shape, Viewed};
+use crate::kube::view::{META, Meta, MetaView, Shape, Viewed, tolerant};
 
 /// What we read of a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -83,6 +84,31 @@ impl Viewed for ServiceView {
             ]),
         ),
     ]);
+
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+/// A NetworkPolicy, whole: what it means depends on every field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PolicyView {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// All of it.
+    pub whole: Value,
+}
+
+impl<'de> Deserialize<'de> for PolicyView {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let whole = Value::deserialize(deserializer)?;
+        let (MetaView { metadata }, _) = tolerant::<MetaView>(&whole);
+        Ok(Self { metadata, whole })
+    }
+}
+
+impl Viewed for PolicyView {
+    const SHAPE: Shape = Object(&[("metadata", &META)]);
 
     fn meta(&self) -> &Meta {
         &self.metadata

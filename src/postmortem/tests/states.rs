@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::actors::tests::support::Town;
+use crate::app::state::App;
 use crate::events::words::readable;
 use crate::ids::{Seq, Subject};
+use crate::postmortem::document::Documented as _;
 use crate::postmortem::history::History;
-use crate::postmortem::replay::{Change, Until, changes, document, replay};
+use crate::postmortem::replay::{Change, Until, changes, replay};
 
 fn history(town: &Town, subject: &str) -> History {
     let subject = Subject::parse(subject).expect("a subject");
@@ -24,10 +26,10 @@ async fn the_state_at_the_end_is_the_one_that_the_daemon_holds() {
     town.start().await;
     town.run(60).await;
     let history = history(&town, "app/acme/bot");
-    let state = replay(&history, Until::Head, |_, _| {}).expect("folds");
+    let state = replay::<App>(&history, Until::Head, |_, _| {}).expect("folds");
     assert_eq!(state, *town.state("acme/bot").expect("an app"));
-    let tails = document(&state)["hosts"][&host]["tails"].as_object().map(|tails| tails.len());
-    assert!(tails.is_some_and(|tails| tails > 0), "{}", document(&state));
+    let tails = state.document()["hosts"][&host]["tails"].as_object().map(|tails| tails.len());
+    assert!(tails.is_some_and(|tails| tails > 0), "{}", state.document());
 }
 
 #[tokio::test(start_paused = true)]
@@ -37,16 +39,17 @@ async fn at_a_record_and_at_its_time_is_the_state_that_each_saw() {
     town.live_app("acme/bot").await;
     let history = history(&town, "app/acme/bot");
     let mut seen = Vec::new();
-    replay(&history, Until::Head, |entry, state| seen.push((entry.header.seq, entry.header.time_us, document(state)))).expect("folds");
+    replay::<App>(&history, Until::Head, |entry, state| seen.push((entry.header.seq, entry.header.time_us, state.document())))
+        .expect("folds");
     assert!(seen.len() > 10);
     for (seq, time_us, state) in &seen {
-        let at = replay(&history, Until::Seq(*seq), |_, _| {}).expect("folds");
-        assert_eq!(document(&at), *state, "at record {seq}");
+        let at = replay::<App>(&history, Until::Seq(*seq), |_, _| {}).expect("folds");
+        assert_eq!(at.document(), *state, "at record {seq}");
         let last = seen.iter().rfind(|(_, at_us, _)| at_us <= time_us).map(|(_, _, state)| state);
-        let at = replay(&history, Until::TimeUs(*time_us), |_, _| {}).expect("folds");
-        assert_eq!(Some(&document(&at)), last, "at the time of record {seq}");
+        let at = replay::<App>(&history, Until::TimeUs(*time_us), |_, _| {}).expect("folds");
+        assert_eq!(Some(&at.document()), last, "at the time of record {seq}");
     }
-    let before = replay(&history, Until::Seq(Seq(0)), |_, _| {}).expect("nothing folds");
+    let before = replay::<App>(&history, Until::Seq(Seq(0)), |_, _| {}).expect("nothing folds");
     assert!(before.is_empty());
 }
 

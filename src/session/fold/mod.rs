@@ -14,6 +14,7 @@ use crate::events::record::{Event, Record};
 use crate::ids::Subject;
 use crate::subject::pod::At;
 use crate::subject::rules::Rules;
+use crate::subject::stored::take_part;
 
 /// Folds one record of the session's subject. Unknown kinds that only inform never get here.
 #[expect(clippy::wildcard_enum_match_arm, reason = "what is about apps, the daemon, or the reader alone says nothing of a session")]
@@ -61,6 +62,9 @@ pub fn fold(session: &mut Session, _rules: Rules, record: &Record) {
             steps::forget_withheld(session);
         }
         Event::Quarantined(_) => session.quarantined = true,
+        Event::SubjectCarried(part) => {
+            take_part(session, part);
+        }
         _ => {}
     }
     rest(session, at);

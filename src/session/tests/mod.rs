@@ -1,5 +1,6 @@
 //! Tests of sessions: stories in a mini-language, and random worlds against what must never happen.
 
+mod carrying;
 mod properties;
 mod stories_bring;
 mod stories_doubts;

@@ -12,7 +12,7 @@ use crate::subject::react::{Under, committed, react};
 use crate::subject::rules::Rules;
 
 /// Lines of the mini-language that fit any state; those that need a flight are chosen by what flies.
-fn line() -> impl Strategy<Value = String> {
+pub(super) fn line() -> impl Strategy<Value = String> {
     let state = prop_oneof![
         Just("created"),
         Just("unschedulable"),
@@ -73,7 +73,7 @@ const OUTCOMES: &[&str] = &[
     "network-policy",
 ];
 
-fn inputs(story: &mut Story, line: &str) -> Vec<Event> {
+pub(super) fn inputs(story: &mut Story, line: &str) -> Vec<Event> {
     if let Some(pick) = line.strip_prefix("settle ") {
         let outcome = OUTCOMES[pick.parse::<usize>().expect("a number")];
         let Some(step) = story.session.flights.values().next().map(|flight| flight.step.name()) else { return Vec::new() };

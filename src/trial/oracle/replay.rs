@@ -1,15 +1,16 @@
 //! Invariants 1 and 2 of a log as a whole, when its trial is over: it is what it says, each decision is what planning again gives,
 //! and the replay of any prefix, kept and read again, and then of the rest equals one pass.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::Found;
-use crate::app::carry::{carried, from_carried};
 use crate::events::check::check;
 use crate::events::log::LogReader;
-use crate::ids::Seq;
+use crate::ids::{Seq, Subject};
 use crate::run::recover::{Recovered, fold_on};
 use crate::run::verify::verify_decisions;
+use crate::subject::stored::Stored;
 
 /// Into how many prefixes a log is cut.
 const CUTS: u64 = 12;
@@ -48,14 +49,24 @@ fn cut(reader: &dyn LogReader) -> Result<(), String> {
         let at = head.0 * number / CUTS;
         let mut parts = Recovered::default();
         fold(&mut parts, 1..=at)?;
-        let kept = std::mem::take(&mut parts.states);
-        parts.states = kept.into_iter().map(|(app, state)| (app, from_carried(carried(&state)))).collect();
+        stored_and_read(&mut parts.apps.states);
+        stored_and_read(&mut parts.sessions.states);
         fold(&mut parts, at + 1..=head.0)?;
-        if parts.states != whole.states {
-            let differs = whole.states.iter().find(|(app, state)| parts.states.get(app) != Some(state));
-            let app = differs.map_or_else(String::new, |(app, _)| app.to_string());
-            return Err(format!("the replay up to record {at}, and then of the rest, gives another state of {app} than one pass"));
+        let subject = differs(&parts.apps.states, &whole.apps.states).or_else(|| differs(&parts.sessions.states, &whole.sessions.states));
+        if let Some(subject) = subject {
+            return Err(format!("the replay up to record {at}, and then of the rest, gives another state of {subject} than one pass"));
         }
     }
     Ok(())
+}
+
+fn stored_and_read<M: Stored>(states: &mut BTreeMap<M::Key, M>) {
+    let kept = std::mem::take(states);
+    states.extend(kept.into_iter().filter_map(|(key, state)| Some((key, M::from_bytes(&state.to_bytes().ok()?)?))));
+}
+
+/// The first subject that the two have otherwise.
+fn differs<M: Stored + PartialEq>(parts: &BTreeMap<M::Key, M>, whole: &BTreeMap<M::Key, M>) -> Option<Subject> {
+    let named = parts.keys().chain(whole.keys()).find(|key| parts.get(key) != whole.get(key));
+    named.map(M::subject)
 }
