@@ -16,9 +16,9 @@ pub(crate) fn run() -> Result<(), String> {
     tools::debian_packages()?;
     let assets = tools::kube_assets()?;
     let schemathesis = tools::schemathesis()?;
-    say::line(&format!("tests, with KUBEBUILDER_ASSETS={} WHARF_SCHEMATHESIS={}", assets.display(), schemathesis.display()));
+    say::line(&format!("tests, with KUBEBUILDER_ASSETS={} SCHEMATHESIS={}", assets.display(), schemathesis.display()));
     let arguments = ["test", "--workspace", "--locked", "--no-fail-fast"];
-    let started = tools::piped(&tools::cargo(), &arguments, &[("KUBEBUILDER_ASSETS", &assets), ("WHARF_SCHEMATHESIS", &schemathesis)]);
+    let started = tools::piped(&tools::cargo(), &arguments, &[("KUBEBUILDER_ASSETS", &assets), ("SCHEMATHESIS", &schemathesis)]);
     let mut child = started.map_err(|e| format!("cargo test: {e}"))?;
     let tally = Mutex::new(Tally::default());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

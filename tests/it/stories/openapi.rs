@@ -10,14 +10,14 @@ use crate::support::skipped;
 fn program() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-    let program = variable("WHARF_SCHEMATHESIS").or_else(|| Some(cache()?.join("wharfinger/schemathesis/bin/st")))?;
+    let program = variable("SCHEMATHESIS").or_else(|| Some(cache()?.join("wharfinger/schemathesis/bin/st")))?;
     program.is_file().then_some(program)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_daemon_answers_as_its_document_says() {
     let Some(program) = program() else {
-        return skipped("no schemathesis: set WHARF_SCHEMATHESIS, or run cargo xtask test");
+        return skipped("no schemathesis: set SCHEMATHESIS, or run cargo xtask test");
     };
     let mut stage = Stage::with_sessions("openapi").await;
     let control = stage.control().await;

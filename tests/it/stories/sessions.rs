@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use wharfinger::sim::node::{Run, Script};
 
-use super::stage::{Stage, healthy};
+use super::stage::{Stage, client, healthy};
 
 const SEED: &[(&str, &str)] = &[("X-Service", "sessions"), ("X-Resource", "sandbox")];
 
@@ -19,9 +19,8 @@ struct Caller {
 
 impl Caller {
     async fn of(stage: &mut Stage) -> Self {
-        let client = reqwest::Client::builder().no_proxy().build().expect("a client");
         stage.ready().await;
-        Self { client, control: stage.control().await }
+        Self { client: client(), control: stage.control().await }
     }
 
     async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, Value) {

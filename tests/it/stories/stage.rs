@@ -29,6 +29,13 @@ pub(super) const REGISTER_S: u32 = 3;
 const SESSIONS: &str = "[sessions]\nserve = \"on\"\nready_s = 15\ncreates_per_s = 1000\nfrontend_selector = [\"app=front\"]\n\
                         image = \"registry.example/session@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"\n";
 
+/// A caller of a daemon.
+pub(super) fn client() -> reqwest::Client {
+    // Another test may have installed it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().expect("a client")
+}
+
 /// A cluster as far as a story asks it.
 enum Cluster {
     Embedded { world: Box<World>, _served: Served },
@@ -333,7 +340,7 @@ impl Stage {
     /// Waits until the daemon is ready.
     pub(super) async fn ready(&mut self) {
         let control = self.control().await;
-        let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let client = client();
         let asked = || client.get(format!("{control}/readyz")).send();
         self.until("the daemon is ready", |_| async { asked().await.is_ok_and(|answer| answer.status().is_success()) }).await;
     }
