@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use super::stage::Stage;
+use wharfinger::sim::node::{Pull, Run, Schedule, Script, Start};
+
+use super::stage::{Stage, healthy};
 use crate::support::skipped;
 
 /// Where schemathesis is: `cargo xtask test` installs it and says so.
@@ -20,6 +23,10 @@ async fn the_daemon_answers_as_its_document_says() {
         return skipped("no schemathesis: set SCHEMATHESIS, or run cargo xtask test");
     };
     let mut stage = Stage::with_sessions("openapi").await;
+    // Hundreds of sessions are made one after the other: each is up, and gone, at once.
+    let (at_once, usual) = (Duration::ZERO, healthy());
+    let app = Run { term_after: Some(at_once), ..usual.app };
+    stage.scripts.set("pi-session-", Script { schedule: Schedule::After(at_once), pull: Pull::Takes(at_once), start: Start::Takes(at_once), app, ..usual });
     let control = stage.control().await;
     stage.ready().await;
     let folder = tempfile::tempdir().expect("a folder");
