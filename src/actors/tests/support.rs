@@ -217,7 +217,7 @@ impl Town {
         let log = reader.id();
         let mut steps = BTreeMap::new();
         for record in self.records() {
-            if let Event::StepIssued(_) = record.event {
+            if matches!(record.event, Event::StepIssued(_) | Event::SessionStepIssued(_) | Event::SessionPolicyRepairIssued(_)) {
                 for attempt in 1..=64 {
                     let id = audit_id(RecordId { log, seq: record.header.seq }, attempt);
                     steps.insert(hex(&id), record.header.seq);
