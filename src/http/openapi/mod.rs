@@ -77,7 +77,7 @@ fn shown(need: Need, operation: &Operation, taken: &mut SchemaGenerator, given: 
         "responses": responses(need, operation, given),
     });
     if let Some(body) = operation.body {
-        document["requestBody"] = json!({"required": false, "content": {"application/json": {"schema": bounded(body(taken))}}});
+        document["requestBody"] = json!({"required": false, "content": {"application/json": {"schema": body(taken)}}});
     }
     // A daemon without an access file asks for none.
     if need != Need::Nothing {

@@ -26,13 +26,16 @@ async fn the_daemon_answers_as_its_document_says() {
     // Hundreds of sessions are made one after the other: each is up, and gone, at once.
     let (at_once, usual) = (Duration::ZERO, healthy());
     let app = Run { term_after: Some(at_once), ..usual.app };
-    stage.scripts.set("pi-session-", Script { schedule: Schedule::After(at_once), pull: Pull::Takes(at_once), start: Start::Takes(at_once), app, ..usual });
+    stage.scripts.set(
+        "pi-session-",
+        Script { schedule: Schedule::After(at_once), pull: Pull::Takes(at_once), start: Start::Takes(at_once), app, ..usual },
+    );
     let control = stage.control().await;
     stage.ready().await;
     let folder = tempfile::tempdir().expect("a folder");
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/hack/schemathesis/schemathesis.toml");
     let mut command = Command::new(program);
-    command.args(["--config-file", config, "run", "--no-color", "--max-examples", "30", "--url", &control]);
+    command.args(["--config-file", config, "run", "--no-color", "--max-examples", "50", "--url", &control]);
     command.arg(format!("{control}/openapi.json")).current_dir(folder.path()).stdin(Stdio::null());
     let output = tokio::task::spawn_blocking(move || command.output()).await.expect("no panic").expect("it runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

@@ -16,12 +16,10 @@ use crate::clock::{self, Clock, Entropy};
 use crate::config::Sessions;
 use crate::events::kinds::daemon::{IncarnationStarted, Listed};
 use crate::events::kinds::pod::{Container, ContainerEnd, ContainerState, GoneHow, Phase, PodGone, PodSeen, Scheduling};
-use crate::events::kinds::session::{
-    ClaimPhase, ClaimSeen, ServiceSeen, SessionAsked, SessionDoing, SessionObject, SessionPlanSettings,
-};
+use crate::events::kinds::session::{ClaimPhase, ClaimSeen, ServiceSeen, SessionAsked, SessionDoing, SessionObject, SessionPlanSettings};
 use crate::events::kinds::step::{ObjectSeen, Outcome, StepSettled};
 use crate::events::kinds::tail::{TailLack, TailUnavailable};
-use crate::events::log::{LogReader as _, OpenOptions};
+use crate::events::log::OpenOptions;
 use crate::events::record::{Draft, Event};
 use crate::events::sled_log::SledLog;
 use crate::ids::{BadName, HostName, Seq, SessionId, Subject, Tenant, Uid, Word};
@@ -192,7 +190,15 @@ impl Life {
             let (uid, resource_version) = (self.uid(object)?, self.version);
             let shows = doing == SessionDoing::Make;
             let shown = shows.then(|| ObjectSeen { uid: uid.clone(), resource_version });
-            let settled = StepSettled { step: *step, outcome: Outcome::Done, object: shown, attempts: 1, audit_id: [1; 16], status: 201, took_us: 900 };
+            let settled = StepSettled {
+                step: *step,
+                outcome: Outcome::Done,
+                object: shown,
+                attempts: 1,
+                audit_id: [1; 16],
+                status: 201,
+                took_us: 900,
+            };
             events.push(Event::StepSettled(settled));
             let (name, tenant) = (Word::new(flight.step.object()), Some(Tenant::new("acme")?));
             match object {
