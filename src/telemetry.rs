@@ -232,7 +232,9 @@ fn outcome_class(outcome: Outcome) -> &'static str {
     }
 }
 
-fn stage_name(stage: Stage) -> &'static str {
+/// A stage as labels and answers name it.
+#[must_use]
+pub fn stage_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Scheduling => "scheduling",
         Stage::Pull => "pull",
@@ -243,7 +245,9 @@ fn stage_name(stage: Stage) -> &'static str {
     }
 }
 
-fn cause_name(cause: EndCause) -> &'static str {
+/// A cause as labels and answers name it.
+#[must_use]
+pub fn cause_name(cause: EndCause) -> &'static str {
     match cause {
         EndCause::AppExit => "app_exit",
         EndCause::Oom => "oom",

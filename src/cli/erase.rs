@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::remote::{Remote, TokenArgs};
+use super::remote::{ANSWER_WITHIN, Remote, TokenArgs};
 use super::{log, output};
 use crate::clock::{Clock, Entropy};
 use crate::events::archive::{Segment, holding};
@@ -61,7 +62,8 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
 async fn erase_there(args: &Args, server: &str) -> Result<ExitCode, CliError> {
     const PATH: &str = "/v1/log/erase";
     let remote = Remote::new(server, &args.token)?;
-    let (status, answer) = remote.send(PATH, &json!({"seq": args.seq, "reason": args.reason}), ANSWER_MAX).await?;
+    let wanted = json!({"seq": args.seq, "reason": args.reason});
+    let (status, answer) = remote.call(Method::POST, PATH, &[], Some(&wanted), ANSWER_MAX, ANSWER_WITHIN).await?;
     let foreign = || CliError::refused(format!("{} answers something else", shown(server, 80)), "is it a daemon of this version?");
     match status.as_u16() {
         200 => {

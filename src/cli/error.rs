@@ -44,6 +44,12 @@ impl CliError {
         Self::new(Failure::Refused, what, advice)
     }
 
+    /// The answer is no: what is so, and what to do.
+    #[must_use]
+    pub fn no(what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::new(Failure::No, what, advice)
+    }
+
     /// With its cause, for `-v`.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {

@@ -20,6 +20,7 @@ pub mod replay;
 pub mod restore;
 pub mod run;
 mod seen;
+pub mod sessions;
 pub mod sim;
 mod source;
 pub mod status;
@@ -61,6 +62,7 @@ enum Command {
     Erase(erase::Args),
     Backup(backup::Args),
     Restore(restore::Args),
+    Sessions(sessions::Args),
     #[command(name = crate::run::rescue::PROBE)]
     Probe(probe::Args),
 }
@@ -105,6 +107,7 @@ fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Erase(args) => erase::run(&args),
         Command::Backup(args) => backup::run(&args),
         Command::Restore(args) => restore::run(&args),
+        Command::Sessions(args) => sessions::run(&args),
         Command::Probe(args) => probe::run(&args),
     };
     done.unwrap_or_else(|error| error.tell(cli.verbose))

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{RequestBuilder, Response, StatusCode};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 
 use super::error::CliError;
@@ -15,7 +15,7 @@ use crate::ids::shown;
 const ADVICE: &str = "is the daemon running, and is this its control listener?";
 
 /// How long one answer may take.
-const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
 /// How long a stream may last; it is opened again then.
 const STREAM_WITHIN: Duration = Duration::from_secs(24 * 3_600);
@@ -117,18 +117,7 @@ impl Remote {
     /// # Errors
     /// When there is none.
     pub async fn ask(&self, path: &str, query: &[(&str, String)], max: usize) -> Result<(StatusCode, Answer), CliError> {
-        let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let request = self.client.get(format!("{}{path}?{}", self.server, query.join("&")));
-        self.answer(path, request, max).await
-    }
-
-    /// The answer to what is sent to a path as JSON, good or not, of at most `max` bytes.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub async fn send(&self, path: &str, document: &Value, max: usize) -> Result<(StatusCode, Answer), CliError> {
-        let request = self.client.post(format!("{}{path}", self.server)).header(CONTENT_TYPE, "application/json");
-        self.answer(path, request.body(document.to_string()), max).await
+        self.call(Method::GET, path, query, None, max, ANSWER_WITHIN).await
     }
 
     /// An answer without an end, to be read as it comes; the inner error when asking again may help.
@@ -146,9 +135,27 @@ impl Remote {
         }
     }
 
-    async fn answer(&self, path: &str, request: RequestBuilder, max: usize) -> Result<(StatusCode, Answer), CliError> {
+    /// The answer to a request, good or not, of at most `max` bytes and `within` a time. What stands in path and query needs no
+    /// escapes: whoever asks has checked it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, String)],
+        body: Option<&Value>,
+        max: usize,
+        within: Duration,
+    ) -> Result<(StatusCode, Answer), CliError> {
         let at = format!("{}{path}", self.server);
         let refused = |error: reqwest::Error| CliError::refused(format!("cannot ask {at}"), ADVICE).because(error);
+        let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mut request = self.client.request(method, format!("{at}?{}", query.join("&"))).timeout(within);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
         let mut answer = request.send().await.map_err(refused)?;
         let headers = std::mem::take(answer.headers_mut());
         let mut body = Vec::new();

@@ -98,6 +98,7 @@ pub const KEYS: &[Key] = &[
     key("limits.answer_bytes", Rule::Number(65_536, 1_073_741_824), "bytes of the largest gateway answer"),
     key("sessions.serve", SWITCH, "whether there are sessions"),
     key("sessions.namespace", Rule::LabelOrEmpty, "the namespace of all their objects; empty: that of the apps' pods"),
+    key("sessions.cluster_domain", Rule::Domain, "the domain of the cluster's names, in the addresses that callers are given"),
     key("sessions.pod_prefix", Rule::Prefix, "what precedes the id in the name of a pod and of a Service"),
     key("sessions.claim_prefix", Rule::Prefix, "the same of a claim"),
     key("sessions.container", Rule::Label, "the container's name"),

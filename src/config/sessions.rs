@@ -28,6 +28,8 @@ pub struct Sessions {
     pub serve: Switch,
     /// The namespace of all their objects; empty: that of the apps' pods.
     pub namespace: String,
+    /// The domain of the cluster's names, in the addresses that callers are given.
+    pub cluster_domain: String,
     /// What precedes the id in the name of a pod and of a Service.
     pub pod_prefix: String,
     /// The same of a claim.
@@ -125,6 +127,7 @@ impl Default for Sessions {
         Self {
             serve: Switch::Off,
             namespace: String::new(),
+            cluster_domain: "cluster.local".to_owned(),
             pod_prefix: "pi-session-".to_owned(),
             claim_prefix: "workspace-session-".to_owned(),
             container: "session".to_owned(),

@@ -1,10 +1,10 @@
-//! The control listener: health, metrics, what is known of the apps, what can be proved of the log, and erasing what a record says.
-//! Only on loopback.
+//! The control listener: health, metrics, what is known of the apps, sessions, what can be proved of the log, the feed, and erasing what a
+//! record says. Only on loopback.
 
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::extract::rejection::PathRejection;
@@ -21,11 +21,13 @@ use tokio::net::TcpListener;
 use super::access::gate::{Gate, gate};
 use super::events::Feed;
 use super::guard::{Guard, guard};
-use super::listener::{CONTROL, serve};
+use super::listener::{CONTROL, ConnectionLimits, serve};
 use super::log::LogView;
+use super::openapi;
 use super::problem::{Problem, no_such_path};
 use super::proofs::{self, ProofsView};
 use super::readiness::Readiness;
+use super::sessions::desk::Desk;
 use crate::clock::Entropy;
 use crate::ids::AppId;
 use crate::telemetry::Metrics;
@@ -57,6 +59,8 @@ pub struct Control {
     pub log: Arc<dyn LogView>,
     /// The log as a feed.
     pub feed: Feed,
+    /// Where callers of sessions are answered.
+    pub sessions: Desk,
     /// Who may ask what.
     pub gate: Gate,
     /// Where request ids come from.
@@ -69,7 +73,20 @@ pub struct Control {
 /// When the listener is not on loopback, or fails for good.
 pub async fn serve_control(listener: TcpListener, control: Control, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
     loopback_alone(listener.local_addr()?)?;
-    serve(listener, CONTROL, router(control), shutdown).await
+    let limits = limits(&control.sessions);
+    serve(listener, limits, router(control), shutdown).await
+}
+
+/// The usual limits, and room for all callers of sessions that may wait, for as long as they may.
+fn limits(sessions: &Desk) -> ConnectionLimits {
+    let (longest, callers) = sessions.bears();
+    ConnectionLimits {
+        all: CONTROL.all + callers,
+        of_one_address: CONTROL.of_one_address + callers,
+        lifetime: CONTROL.lifetime + longest,
+        silence: CONTROL.silence + longest,
+        ..CONTROL
+    }
 }
 
 /// Refuses an address that others than this machine reach.
@@ -89,11 +106,13 @@ pub(super) fn router(control: Control) -> Router {
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route("/openapi.json", get(described))
         .route("/v1/apps", get(apps))
         .route("/v1/apps/{org}/{name}", get(app))
         .merge(proofs::routes(Arc::clone(&control.proofs)))
         .merge(log)
-        .merge(super::events::routes(control.feed.clone()))
+        .merge(super::events::routes(control.feed.clone(), control.gate.refusals.clone()))
+        .merge(super::sessions::routes::routes(control.sessions.clone()))
         .route_layer(axum::middleware::from_fn_with_state(control.gate.clone(), gate))
         .fallback(no_such_path)
         .with_state(control)
@@ -102,6 +121,11 @@ pub(super) fn router(control: Control) -> Router {
 
 async fn livez() -> Json<Value> {
     Json(json!({"alive": true}))
+}
+
+async fn described() -> Response {
+    static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi::document().to_string());
+    ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response()
 }
 
 async fn readyz(State(control): State<Control>) -> Response {

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, post};
 use axum::{Extension, Json};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::log::{LogView, aged_out, read};
@@ -31,7 +32,7 @@ pub struct Wanted {
 }
 
 /// What was erased.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Erased {
     /// The record that says nothing any more.
     pub seq: u64,
@@ -52,10 +53,13 @@ pub enum Refused {
     Log(#[from] NotErased),
 }
 
-#[derive(Debug, Deserialize)]
+/// What of the log is to say nothing any more.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+pub(super) struct Asked {
+    /// The record's number.
     seq: u64,
+    /// Why; recorded.
     reason: String,
 }
 

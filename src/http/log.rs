@@ -11,6 +11,7 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::watch;
 
@@ -63,12 +64,19 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(log: Arc<dyn LogView>, re
         .with_state(log)
 }
 
-#[derive(Debug, Deserialize)]
+/// What of the log is asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+pub(super) struct Asked {
+    /// The first record; without it the first that is there.
     from: Option<u64>,
+    /// The last record; without it the last.
     to: Option<u64>,
+    /// Only blocks with records of this subject.
+    #[schemars(regex(pattern = r"^(app/[a-z0-9]{1,63}/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?|session/[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?)$"))]
     subject: Option<String>,
+    /// `tails`: with what tenants wrote, for who has the role.
+    #[schemars(regex(pattern = "^tails$"))]
     include: Option<String>,
 }
 
@@ -78,16 +86,16 @@ async fn about(State(log): State<Arc<dyn LogView>>) -> Result<Response, Problem>
 }
 
 /// Who asks for what tenants wrote must have the role; nobody else gets it, whatever else they may read.
-fn with_texts(include: Option<&str>, caller: &Caller, refusals: &Refusals) -> Result<bool, Problem> {
+pub(super) fn with_texts(include: Option<&str>, route: &str, caller: &Caller, refusals: &Refusals) -> Result<bool, Problem> {
     match include {
         None => Ok(false),
         Some(TAILS) if caller.reads_texts() => Ok(true),
         Some(TAILS) => {
             let problem = Problem::new(StatusCode::FORBIDDEN, "forbidden", format!("{} has not the role tails", caller.name));
-            refusals.count(Refusal { who: caller.name.clone(), route: format!("GET {RECORDS}"), code: problem.code });
+            refusals.count(Refusal { who: caller.name.clone(), route: route.to_owned(), code: problem.code });
             Err(problem)
         }
-        Some(_) => Err(Problem::new(StatusCode::BAD_REQUEST, "bad_range", "include may be tails")),
+        Some(_) => Err(Problem::new(StatusCode::BAD_REQUEST, "bad_query", "include may be tails")),
     }
 }
 
@@ -100,7 +108,7 @@ async fn records(
     let bad = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "bad_range", detail);
     let Query(asked) = asked.map_err(|_| bad("from and to are numbers of records, subject is a subject".to_owned()))?;
     let subject = asked.subject.as_deref().map(Subject::parse).transpose().map_err(|error| bad(error.to_string()))?;
-    let texts = with_texts(asked.include.as_deref(), &caller, &refusals)?;
+    let texts = with_texts(asked.include.as_deref(), &format!("GET {RECORDS}"), &caller, &refusals)?;
     let (from, to) = (asked.from.map(Seq), Seq(asked.to.unwrap_or(u64::MAX)));
     let read = read(log.as_ref(), move |reader| {
         let kept = |reader: &dyn LogReader| reader.removed().map_or(Seq(1), |removed| removed.kept);

@@ -1,4 +1,4 @@
-//! What is served over HTTP: health, metrics, apps, the log, its proofs and its erasures, packages.
+//! What is served over HTTP: health, metrics, apps, sessions, the log, its proofs and its erasures, the feed, packages.
 
 pub mod access;
 pub mod control;
@@ -7,10 +7,12 @@ pub mod events;
 pub mod guard;
 pub mod listener;
 pub mod log;
+pub mod openapi;
 pub mod problem;
 pub mod proofs;
 pub mod readiness;
+pub mod sessions;
 pub mod sources;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// A refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,15 +17,15 @@ pub struct Problem {
     pub detail: String,
     /// Seconds after which the same may well succeed.
     pub retry_after_s: Option<u32>,
-    /// What else programs need to go on, by name (RFC 9457, section 3.2).
-    pub members: Vec<(&'static str, String)>,
+    /// What else is known of it, by name: extension members of the document.
+    pub more: Map<String, Value>,
 }
 
 impl Problem {
     /// A refusal that asking again does not change.
     #[must_use]
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), retry_after_s: None, members: Vec::new() }
+        Self { status, code, detail: detail.into(), retry_after_s: None, more: Map::new() }
     }
 
     /// There is no such thing (404).
@@ -37,23 +37,43 @@ impl Problem {
     /// It is busy or not ready (503): ask again after a pause.
     #[must_use]
     pub fn busy(code: &'static str, detail: impl Into<String>, retry_after_s: u32) -> Self {
-        Self { retry_after_s: Some(retry_after_s), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail) }
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).after(retry_after_s)
     }
-}
 
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let mut body = json!({
+    /// The same, which may well succeed after so many seconds.
+    #[must_use]
+    pub fn after(mut self, seconds: u32) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// The same, with something else that is known of it.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.more.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Its document.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let mut document = json!({
             "type": "about:blank",
             "title": self.status.canonical_reason().unwrap_or("refused"),
             "status": self.status.as_u16(),
             "code": self.code,
             "detail": self.detail,
         });
-        for (name, value) in self.members {
-            body[name] = json!(value);
+        if let Value::Object(members) = &mut document {
+            members.extend(self.more.clone());
         }
-        let mut response = Response::new(Body::from(body.to_string()));
+        document
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(self.document().to_string()));
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after_s {

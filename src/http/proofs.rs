@@ -12,6 +12,7 @@ use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -154,13 +155,19 @@ async fn checkpoint(State(proofs): State<Proofs>) -> Result<Response, Problem> {
     proofs.checkpoint().map(plain).ok_or_else(|| Problem::from(NotProved::NoLog))
 }
 
-#[derive(Debug, Deserialize)]
+/// What is to be proved.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Numbers {
+pub(super) struct Numbers {
+    /// Leaves of the smaller tree.
     first: Option<u64>,
+    /// Leaves of the larger one; without it the newest checkpoint's.
     second: Option<u64>,
+    /// A record, by its position in its log.
     leaf: Option<u64>,
+    /// A record, by its number.
     seq: Option<u64>,
+    /// Leaves of the tree that it is in; without it the newest checkpoint's.
     size: Option<u64>,
 }
 

@@ -13,6 +13,7 @@ mod refused;
 pub mod rescue;
 mod retention;
 pub mod serve;
+mod sessions;
 pub mod snapshot;
 mod steps;
 #[cfg(test)]

@@ -25,6 +25,8 @@ use crate::http::access::asked::Callers;
 use crate::http::access::gate::Gate;
 use crate::http::control::{Control, serve_control};
 use crate::http::events::Feed;
+use crate::http::log::LogView;
+use crate::http::sessions::desk::Desk;
 use crate::http::sources::serve_sources;
 use crate::ids::{Seq, Subject};
 use crate::kube::lease::Held;
@@ -90,20 +92,7 @@ pub async fn serve(
     let ended = |mut stopped: watch::Receiver<bool>| async move {
         let _ = stopped.wait_for(|stop| *stop).await;
     };
-    let view = window.clone();
-    let control = Control {
-        readiness: Arc::new(move || {
-            view.count_alarms();
-            view.readiness()
-        }),
-        metrics: outside.metrics.clone(),
-        apps: Arc::new(window.clone()),
-        proofs: Arc::new(checkpoints.clone()),
-        log: Arc::new(window.clone()),
-        feed: Feed::new(Arc::new(window.clone()), &outside.settings.world),
-        gate: gate(&outside),
-        entropy: outside.entropy.clone(),
-    };
+    let control = control(&outside, &window, &checkpoints, gate(&outside));
     let mut control = tokio::spawn(serve_control(listeners.control, control, ended(stopped.clone())));
     let mut sources = tokio::spawn(serve_sources(listeners.sources, outside.sources.clone(), outside.entropy.clone(), ended(stopped)));
     let mut failed = None;
@@ -131,6 +120,27 @@ pub async fn serve(
         }
     }
     failed.map_or(served, Err)
+}
+
+/// What the control listener shows of whatever runs.
+#[must_use]
+pub fn control(outside: &Outside, window: &Window, checkpoints: &Checkpoints, gate: Gate) -> Control {
+    let (view, settings) = (window.clone(), &outside.settings);
+    let log: Arc<dyn LogView> = Arc::new(window.clone());
+    Control {
+        readiness: Arc::new(move || {
+            view.count_alarms();
+            view.readiness()
+        }),
+        metrics: outside.metrics.clone(),
+        apps: Arc::new(window.clone()),
+        proofs: Arc::new(checkpoints.clone()),
+        feed: Feed::new(Arc::clone(&log), &settings.world),
+        sessions: Desk::new(&settings.sessions, outside.cluster.namespace(), Arc::new(window.clone()), Arc::clone(&log)),
+        log,
+        gate,
+        entropy: outside.entropy.clone(),
+    }
 }
 
 fn gate(outside: &Outside) -> Gate {

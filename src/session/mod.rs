@@ -16,4 +16,4 @@ pub mod table;
 pub mod view;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

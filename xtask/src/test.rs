@@ -15,9 +15,10 @@ pub(crate) fn run() -> Result<(), String> {
     check::run()?;
     tools::debian_packages()?;
     let assets = tools::kube_assets()?;
-    say::line(&format!("tests, with KUBEBUILDER_ASSETS={}", assets.display()));
+    let schemathesis = tools::schemathesis()?;
+    say::line(&format!("tests, with KUBEBUILDER_ASSETS={} SCHEMATHESIS={}", assets.display(), schemathesis.display()));
     let arguments = ["test", "--workspace", "--locked", "--no-fail-fast"];
-    let started = tools::piped(&tools::cargo(), &arguments, &[("KUBEBUILDER_ASSETS", &assets)]);
+    let started = tools::piped(&tools::cargo(), &arguments, &[("KUBEBUILDER_ASSETS", &assets), ("SCHEMATHESIS", &schemathesis)]);
     let mut child = started.map_err(|e| format!("cargo test: {e}"))?;
     let tally = Mutex::new(Tally::default());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

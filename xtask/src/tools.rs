@@ -10,8 +10,12 @@ use crate::{root, say};
 /// The version of cargo-deny that deny.toml is written for.
 const DENY_VERSION: &str = "0.20.2";
 
+/// What schemathesis is made of, by exact versions.
+const SCHEMATHESIS: &str = "hack/schemathesis/requirements.txt";
+
 /// Programs that tests run, and the Debian package that has each.
-const DEBIAN: &[(&str, &str)] = &[("busybox", "busybox"), ("dash", "dash"), ("bash", "bash"), ("node", "nodejs")];
+const DEBIAN: &[(&str, &str)] =
+    &[("busybox", "busybox"), ("dash", "dash"), ("bash", "bash"), ("node", "nodejs"), ("python3", "python3-venv")];
 
 /// Runs a program in the checkout's root.
 ///
@@ -112,6 +116,27 @@ pub(crate) fn kube_assets() -> Result<PathBuf, String> {
     let script = root().join("hack/kube-assets/build.sh");
     run(&script, &[&folder.display().to_string()])?;
     Ok(folder)
+}
+
+/// schemathesis in its version, which generates requests from the OpenAPI document: installed when it is not there, into a virtual
+/// environment that nothing else sees.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn schemathesis() -> Result<PathBuf, String> {
+    let folder = cache()?.join("schemathesis");
+    let (program, made_of) = (folder.join("bin/st"), folder.join("made-of"));
+    let wanted = std::fs::read_to_string(root().join(SCHEMATHESIS)).map_err(|e| format!("{SCHEMATHESIS}: {e}"))?;
+    if program.is_file() && std::fs::read_to_string(&made_of).is_ok_and(|there| there == wanted) {
+        return Ok(program);
+    }
+    say::line(&format!("schemathesis is installed into {} (half a minute, once)", folder.display()));
+    let shown = folder.display().to_string();
+    run("python3", &["-m", "venv", "--clear", &shown]).map_err(|e| format!("{e}; install python3 with its module venv"))?;
+    run(folder.join("bin/pip"), &["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--requirement", SCHEMATHESIS])?;
+    // Written last: an installation that was cut short is begun again.
+    std::fs::write(&made_of, wanted).map_err(|e| format!("{}: {e}", made_of.display()))?;
+    Ok(program)
 }
 
 /// The output of a program that is read line by line: stdout and stderr.

@@ -7,6 +7,7 @@ mod place;
 mod process;
 mod react;
 mod rig;
+mod sessions;
 mod timed_log;
 
 use std::path::PathBuf;
@@ -30,8 +31,12 @@ enum What {
     Log(log::Args),
     /// From a pod's change to the API write that it asks for, beside polling; and what an idle daemon costs
     React(react::Args),
+    /// From a call for a session to its API writes, and from ready to the answer, beside polling; and what suspended sessions cost
+    Sessions(sessions::Args),
     #[command(name = log::REPLAY)]
     Replay(log::ReplayArgs),
+    #[command(name = sessions::OPEN)]
+    Open(sessions::OpenArgs),
 }
 
 /// What every measurement is told.
@@ -64,6 +69,8 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     match &args.what {
         What::Log(args) => log::run(args),
         What::React(args) => react::run(args),
+        What::Sessions(args) => sessions::run(args),
         What::Replay(args) => log::replay(args),
+        What::Open(args) => sessions::open(args),
     }
 }

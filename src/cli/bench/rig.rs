@@ -177,7 +177,7 @@ fn is_at_rest(app: &App, life: u64) -> bool {
 }
 
 /// A healthy app that is up at once: the embedded nodes' work is not what is measured, so there is as little of it as can be.
-fn quick() -> Script {
+pub(super) fn quick() -> Script {
     let usual = Script::default();
     Script {
         schedule: Schedule::After(Duration::ZERO),

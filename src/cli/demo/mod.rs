@@ -18,11 +18,10 @@ use crate::config::address::listen_address;
 use crate::events::log::OpenOptions;
 use crate::events::sled_log::SledLog;
 use crate::http::access::gate::Gate;
-use crate::http::control::{Control, serve_control};
-use crate::http::events::Feed;
+use crate::http::control::serve_control;
 use crate::http::sources::serve_sources;
 use crate::ids::{Subject, hex};
-use crate::run::serve::ServeError;
+use crate::run::serve::{self, ServeError};
 use crate::run::{Checkpoints, Incarnation, Outside, Window, embedded};
 use crate::sim::node::{Pull, Register, Run, Schedule, Script, Start};
 use crate::sim::world::{World, WorldOptions};
@@ -105,21 +104,8 @@ async fn demo(args: &Args) -> Result<ExitCode, CliError> {
     let checkpoints = Checkpoints::open(&outside.settings, &outside.entropy, Arc::new(|_| ()));
     let checkpoints = checkpoints.map_err(|error| CliError::refused(error.to_string(), "name another --dir").because(error))?;
     let url = format!("http://{}", control.local_addr()?);
-    let view = window.clone();
-    let shown = Control {
-        readiness: Arc::new(move || {
-            view.count_alarms();
-            view.readiness()
-        }),
-        metrics: outside.metrics.clone(),
-        apps: Arc::new(window.clone()),
-        proofs: Arc::new(checkpoints.clone()),
-        log: Arc::new(window.clone()),
-        feed: Feed::new(Arc::new(window.clone()), &outside.settings.world),
-        gate: Gate::local(),
-        entropy: outside.entropy.clone(),
-    };
     let mut servers = tokio::task::JoinSet::new();
+    let shown = serve::control(&outside, &window, &checkpoints, Gate::local());
     servers.spawn(serve_control(control, shown, std::future::pending()));
     let making = checkpoints.clone();
     servers.spawn(async move {

@@ -135,6 +135,7 @@ pub(super) async fn serve(log: Arc<dyn LogView>) -> (String, JoinHandle<std::io:
         proofs: Arc::new(Nothing),
         feed: Feed::new(Arc::clone(&log), "world"),
         log,
+        sessions: crate::http::tests::sessions::desk(crate::http::tests::sessions::One::new()),
         gate: Gate::local(),
         entropy: Entropy::os(),
     };

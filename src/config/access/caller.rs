@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ids::Word;
+use crate::ids::{Tenant, Word};
 
 /// What a caller may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +80,17 @@ impl Caller {
             Need::Nothing => true,
             Need::Read => self.is(Role::Auditor) || self.is(Role::Operator),
             Need::Sessions => self.is(Role::Sessions) || self.is(Role::Operator),
+            Need::ReadSessions => self.may(Need::Sessions) || self.may(Need::Read),
             Need::Act => self.is(Role::Operator),
+        }
+    }
+
+    /// Whether it sees what is this tenant's; what is nobody's that is known is seen by those alone who see everybody's.
+    #[must_use]
+    pub fn sees(&self, tenant: Option<&Tenant>) -> bool {
+        match &self.tenants {
+            Tenants::All => true,
+            Tenants::Of(tenants) => tenant.is_some_and(|tenant| tenants.contains(tenant.as_str())),
         }
     }
 
@@ -100,6 +110,8 @@ pub enum Need {
     Read,
     /// Sessions or operator.
     Sessions,
+    /// Sessions, auditor or operator.
+    ReadSessions,
     /// Operator.
     Act,
 }
@@ -112,6 +124,7 @@ impl Need {
             Self::Nothing => "anybody",
             Self::Read => "auditor or operator",
             Self::Sessions => "sessions or operator",
+            Self::ReadSessions => "sessions, auditor or operator",
             Self::Act => "operator",
         }
     }

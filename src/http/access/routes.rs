@@ -23,11 +23,16 @@ const fn post(path: &'static str, need: Need) -> Route {
     Route { method: "POST", path, need }
 }
 
+const fn session(method: &'static str, path: &'static str) -> Route {
+    Route { method, path, need: Need::Sessions }
+}
+
 /// Every route of the control listener. `/metrics` needs nothing, or what a reader needs, by `control.open_metrics`.
 pub const ROUTES: &[Route] = &[
     get("/livez", Need::Nothing),
     get("/readyz", Need::Nothing),
     get(METRICS, Need::Read),
+    get("/openapi.json", Need::ReadSessions),
     get("/v1/apps", Need::Read),
     get("/v1/apps/{org}/{name}", Need::Read),
     get("/v1/events", Need::Read),
@@ -37,6 +42,15 @@ pub const ROUTES: &[Route] = &[
     get("/v1/log/key", Need::Read),
     get("/v1/log/checkpoint", Need::Read),
     get("/v1/log/proof", Need::Read),
+    get("/v1/sessions", Need::ReadSessions),
+    session("POST", "/v1/sessions"),
+    get("/v1/sessions/{id}", Need::ReadSessions),
+    session("PUT", "/v1/sessions/{id}"),
+    session("DELETE", "/v1/sessions/{id}"),
+    session("POST", "/v1/sessions/{id}/touch"),
+    // The seed's form.
+    session("POST", "/"),
+    session("DELETE", "/"),
 ];
 
 /// The path of the metrics.

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::bad_cursor;
 use crate::feed::cursor::parse;
 use crate::feed::filter::Filter;
 use crate::http::problem::Problem;
-use crate::ids::{RecordId, shown};
+use crate::ids::RecordId;
 
 /// The most events of a batch, and how many without a limit.
 const BATCH_MOST: usize = 10_000;
@@ -61,49 +63,57 @@ pub(super) struct Asked {
     pub(super) tails: bool,
 }
 
+/// The query of a reader, as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct EventsQuery {
+    /// The `id` of the last event that the reader has; without it, from the first record that is left.
+    #[schemars(regex(pattern = "^[0-9a-f]{32}:[0-9]{1,19}$"))]
+    after: Option<String>,
+    /// Records of this subject alone.
+    subject: Option<String>,
+    /// Records of these kinds alone, with commas between them.
+    kind: Option<String>,
+    /// The most events.
+    #[schemars(range(min = 1))]
+    limit: Option<u64>,
+    /// Milliseconds that a batch is waited for; at most 60,000 count.
+    timeout: Option<u64>,
+    /// 1: lines go on with what is appended.
+    #[schemars(range(min = 0, max = 1))]
+    follow: Option<u8>,
+    /// `tails`: with what tenants wrote, for who has the role.
+    #[schemars(regex(pattern = "^tails$"))]
+    pub(super) include: Option<String>,
+    /// As `after`, of server-sent events; the header `Last-Event-ID` goes before it.
+    #[serde(rename = "lastEventId")]
+    #[schemars(regex(pattern = "^[0-9a-f]{32}:[0-9]{1,19}$"))]
+    last_event_id: Option<String>,
+}
+
 impl Asked {
-    pub(super) fn read(form: Form, query: &[(String, String)], headers: &HeaderMap) -> Result<Self, Problem> {
+    pub(super) fn read(form: Form, query: &EventsQuery, tails: bool, headers: &HeaderMap) -> Result<Self, Problem> {
         let bad = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "bad_query", detail);
-        let known = ["after", "subject", "kind", "limit", "timeout", "follow", "include", "lastEventId"];
-        for (at, (name, _)) in query.iter().enumerate() {
-            if !known.contains(&name.as_str()) {
-                return Err(bad(format!("{} is no parameter: {}", shown(name, 40), known.join(", "))));
-            }
-            if query[..at].iter().any(|(earlier, _)| earlier == name) {
-                return Err(bad(format!("{name} stands twice")));
-            }
-        }
-        let value = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-        let number = |name: &str| {
-            let read = value(name).map(|text| text.parse::<u64>().map_err(|_| bad(format!("{name} is a whole number"))));
-            read.transpose()
-        };
         // A browser that comes again has its newest position in the header, and its oldest in the address.
-        let header = headers.get(LAST_EVENT_ID).filter(|_| form == Form::Sse).map(|id| id.to_str().unwrap_or("?"));
-        let cursor = header.filter(|id| !id.is_empty()).or(value("lastEventId").filter(|_| form == Form::Sse)).or(value("after"));
-        let limit = number("limit")?.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let header = headers.get(LAST_EVENT_ID).map(|id| id.to_str().unwrap_or("?")).filter(|id| !id.is_empty());
+        let of_browser = header.or(query.last_event_id.as_deref()).filter(|_| form == Form::Sse);
+        let cursor = of_browser.or(query.after.as_deref());
+        let limit = query.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         if limit == Some(0) {
             return Err(bad("limit is at least 1".to_owned()));
         }
-        let follow = match value("follow") {
-            None | Some("0") => false,
-            Some("1") => true,
-            Some(_) => return Err(bad("follow is 0 or 1".to_owned())),
-        };
-        let tails = match value("include") {
-            None => false,
-            Some("tails") => true,
-            Some(_) => return Err(bad("include is tails".to_owned())),
-        };
+        if query.follow.is_some_and(|follow| follow > 1) {
+            return Err(bad("follow is 0 or 1".to_owned()));
+        }
         Ok(Self {
             after: cursor.map(parse).transpose().map_err(bad_cursor)?,
-            filter: Filter::parse(value("subject"), value("kind")).map_err(bad)?,
+            filter: Filter::parse(query.subject.as_deref(), query.kind.as_deref()).map_err(bad)?,
             limit: match form {
                 Form::Batch => limit.unwrap_or(BATCH).min(BATCH_MOST),
                 Form::Ndjson | Form::Sse => limit.unwrap_or(usize::MAX),
             },
-            follow: follow || form == Form::Sse,
-            wait: Duration::from_millis(number("timeout")?.unwrap_or(0)).min(WAIT_MOST),
+            follow: query.follow == Some(1) || form == Form::Sse,
+            wait: Duration::from_millis(query.timeout.unwrap_or(0)).min(WAIT_MOST),
             tails,
         })
     }

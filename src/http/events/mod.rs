@@ -19,11 +19,13 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use tokio::sync::Semaphore;
 
+pub(super) use self::asked::EventsQuery;
 use self::asked::{Asked, Form};
 use self::follow::Reading;
-use super::log::LogView;
+use super::access::refusals::Refusals;
+use super::log::{LogView, with_texts};
 use super::problem::Problem;
-use crate::config::access::{Caller, Role};
+use crate::config::access::Caller;
 use crate::feed::cursor::BadCursor;
 
 /// The most readers at once; past them a reader is told to come again.
@@ -49,24 +51,22 @@ impl Feed {
 }
 
 /// The route.
-pub(super) fn routes<S: Clone + Send + Sync + 'static>(feed: Feed) -> Router<S> {
-    Router::new().route("/v1/events", get(events)).with_state(feed)
+pub(super) fn routes<S: Clone + Send + Sync + 'static>(feed: Feed, refusals: Refusals) -> Router<S> {
+    Router::new().route("/v1/events", get(events)).layer(Extension(refusals)).with_state(feed)
 }
 
 async fn events(
     State(feed): State<Feed>,
     Extension(caller): Extension<Caller>,
+    Extension(refusals): Extension<Refusals>,
     headers: HeaderMap,
-    query: Result<Query<Vec<(String, String)>>, QueryRejection>,
+    query: Result<Query<EventsQuery>, QueryRejection>,
 ) -> Result<Response, Problem> {
-    let bad = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "bad_query", detail);
-    let Query(query) = query.map_err(|_| bad("the query cannot be read".to_owned()))?;
+    let unread = "after, subject, kind and lastEventId are texts, limit, timeout and follow numbers, include may be tails; each once";
+    let Query(query) = query.map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "bad_query", unread))?;
     let form = Form::of(headers.get(ACCEPT)).ok_or_else(not_acceptable)?;
-    let asked = Asked::read(form, &query, &headers)?;
-    if asked.tails && !caller.is(Role::Tails) {
-        let detail = format!("{} has not the role for what tenants wrote: tails", caller.name);
-        return Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", detail));
-    }
+    let tails = with_texts(query.include.as_deref(), "GET /v1/events", &caller, &refusals)?;
+    let asked = Asked::read(form, &query, tails, &headers)?;
     let place = Arc::clone(&feed.readers).try_acquire_owned();
     let place = place.map_err(|_| Problem::busy("too_many_readers", format!("{READERS} readers are connected"), 5))?;
     let (reading, pruned) = Reading::begin(feed, asked, place).await?;
@@ -89,17 +89,13 @@ fn not_acceptable() -> Problem {
 /// What a reader is told whose cursor does not lead on.
 fn bad_cursor(cursor: BadCursor) -> Problem {
     let detail = cursor.to_string();
-    let (status, code) = match cursor {
-        BadCursor::Malformed => (StatusCode::BAD_REQUEST, "bad_cursor"),
-        BadCursor::OtherLog { .. } => (StatusCode::CONFLICT, "other_log"),
-        BadCursor::Ahead { .. } => (StatusCode::CONFLICT, "ahead"),
-        BadCursor::Pruned { .. } => (StatusCode::GONE, "aged_out"),
-    };
-    let members = match cursor {
-        BadCursor::Malformed => Vec::new(),
-        BadCursor::OtherLog { start } => vec![("start", start.to_string())],
-        BadCursor::Ahead { head } => vec![("head", head.to_string())],
-        BadCursor::Pruned { requested, minimum } => vec![("requested", requested.to_string()), ("minimum", minimum.to_string())],
-    };
-    Problem { members, ..Problem::new(status, code, detail) }
+    let problem = |status, code| Problem::new(status, code, detail.clone());
+    match cursor {
+        BadCursor::Malformed => problem(StatusCode::BAD_REQUEST, "bad_cursor"),
+        BadCursor::OtherLog { start } => problem(StatusCode::CONFLICT, "other_log").with("start", start.to_string()),
+        BadCursor::Ahead { head } => problem(StatusCode::CONFLICT, "ahead").with("head", head.to_string()),
+        BadCursor::Pruned { requested, minimum } => {
+            problem(StatusCode::GONE, "aged_out").with("requested", requested.to_string()).with("minimum", minimum.to_string())
+        }
+    }
 }

@@ -65,6 +65,7 @@ fn may(role: Option<&str>, need: Need) -> bool {
         Need::Nothing => true,
         Need::Read => matches!(role, Some("auditor" | "operator")),
         Need::Sessions => matches!(role, Some("sessions" | "operator")),
+        Need::ReadSessions => matches!(role, Some("sessions" | "auditor" | "operator")),
         Need::Act => role == Some("operator"),
     }
 }
@@ -74,7 +75,7 @@ async fn each_route_lets_in_the_roles_of_the_table_and_no_other() {
     let guarded = Guarded::start(&one_each(), false).await;
     let callers = [None, Some("sessions"), Some("auditor"), Some("tails"), Some("operator"), Some("nobody")];
     for route in ROUTES {
-        let path = route.path.replace("{org}", "acme").replace("{name}", "bot");
+        let path = route.path.replace("{org}", "acme").replace("{name}", "bot").replace("{id}", "s2");
         for caller in callers {
             let answer = guarded.ask(route.method, &path, caller).await;
             let is_known = caller.is_some_and(|name| Role::parse(name).is_some());

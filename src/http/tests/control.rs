@@ -71,6 +71,7 @@ pub(in crate::http) fn control(log: Arc<dyn LogView>) -> Control {
         proofs: Arc::new(super::proofs::Eight),
         feed: Feed::new(Arc::clone(&log), "world"),
         log,
+        sessions: super::sessions::desk(super::sessions::One::new()),
         gate: Gate::local(),
         entropy: Entropy::seeded(1),
     }
@@ -115,7 +116,7 @@ async fn refusals_have_codes() {
         ("/v1/log/records?form=1", 400, "bad_range"),
         ("/v1/log/records?subject=nobody", 400, "bad_range"),
         ("/nowhere", 404, "not_found"),
-        ("/", 404, "not_found"),
+        ("/", 405, "method_not_allowed"),
     ] {
         let answer = get(served.address, path, "").await;
         assert_eq!((answer.status, answer.code().as_str()), (status, code), "{path}");

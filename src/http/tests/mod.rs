@@ -4,7 +4,9 @@ mod access;
 pub(in crate::http) mod control;
 mod erase;
 mod log;
+mod openapi;
 mod proofs;
+pub(crate) mod sessions;
 mod sources;
 
 use std::net::SocketAddr;

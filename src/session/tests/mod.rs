@@ -9,5 +9,5 @@ mod stories_faults;
 mod stories_remove;
 mod stories_resume;
 mod stories_stages;
-mod story;
+pub(crate) mod story;
 mod world;

@@ -33,14 +33,14 @@ pub(super) const START_US: i64 = 1_800_000_000_000_000;
 
 /// One session with its log.
 #[derive(Debug, Clone)]
-pub(super) struct Story {
-    pub(super) session: Session,
-    pub(super) records: Vec<Record>,
-    pub(super) now_us: i64,
+pub(crate) struct Story {
+    pub(crate) session: Session,
+    pub(crate) records: Vec<Record>,
+    pub(crate) now_us: i64,
     pub(super) settings: SessionPlanSettings,
     pub(super) wake_us: Option<i64>,
     /// The call that somebody waits for.
-    pub(super) demand: Option<Seq>,
+    pub(crate) demand: Option<Seq>,
     resource_version: u64,
     uids: u64,
     incarnation: u64,
@@ -62,7 +62,7 @@ pub(super) fn tenant(name: &str) -> Tenant {
 }
 
 impl Story {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             session: Session::default(),
             records: Vec::new(),
@@ -79,7 +79,7 @@ impl Story {
     }
 
     /// Reacts to these inputs and returns what was decided.
-    pub(super) fn react(&mut self, inputs: Vec<Event>) -> Vec<Event> {
+    pub(crate) fn react(&mut self, inputs: Vec<Event>) -> Vec<Event> {
         let settings = self.settings.clone();
         let under = Under { rules: Rules::CURRENT, settings: &settings, settings_seq: Seq(1) };
         let asks = inputs.iter().position(|event| matches!(event, Event::SessionAsked(_)));
@@ -101,7 +101,7 @@ impl Story {
     }
 
     /// One line of the language, as inputs.
-    pub(super) fn inputs(&mut self, line: &str) -> Vec<Event> {
+    pub(crate) fn inputs(&mut self, line: &str) -> Vec<Event> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["start", rest @ ..] => {

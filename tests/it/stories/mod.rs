@@ -6,9 +6,11 @@ mod daemon;
 mod failures;
 mod golden;
 mod losses;
+mod openapi;
 mod revivals;
 mod rights;
 mod rollouts;
+mod sessions;
 mod stage;
 mod wants;
 

@@ -25,6 +25,17 @@ pub(super) const BEAT: Duration = Duration::from_millis(300);
 /// Seconds until a running app that does not register is failed.
 pub(super) const REGISTER_S: u32 = 3;
 
+/// Settings of a daemon that serves sessions, quickly.
+const SESSIONS: &str = "[sessions]\nserve = \"on\"\nready_s = 15\ncreates_per_s = 1000\nfrontend_selector = [\"app=front\"]\n\
+                        image = \"registry.example/session@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"\n";
+
+/// A caller of a daemon.
+pub(super) fn client() -> reqwest::Client {
+    // Another test may have installed it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().expect("a client")
+}
+
 /// A cluster as far as a story asks it.
 enum Cluster {
     Embedded { world: Box<World>, _served: Served },
@@ -39,6 +50,7 @@ pub(super) struct Stage {
     requests: Requests,
     namespace: String,
     clock: Clock,
+    more_settings: &'static str,
     dir: tempfile::TempDir,
     daemon: Option<Daemon>,
 }
@@ -60,6 +72,15 @@ pub(super) fn healthy() -> Script {
 impl Stage {
     /// On the embedded cluster, its API served over HTTP to the daemon.
     pub(super) async fn embedded(name: &str) -> Self {
+        Self::embedded_with(name, "").await
+    }
+
+    /// The same, with a daemon that serves sessions too.
+    pub(super) async fn with_sessions(name: &str) -> Self {
+        Self::embedded_with(name, SESSIONS).await
+    }
+
+    async fn embedded_with(name: &str, more_settings: &'static str) -> Self {
         let options = WorldOptions {
             started_us: None,
             world: "story".to_owned(),
@@ -85,6 +106,7 @@ impl Stage {
             namespace: world.namespace.clone(),
             clock: world.clock.clone(),
             cluster: Cluster::Embedded { world: Box::new(world), _served: served },
+            more_settings,
             dir,
             daemon: None,
         };
@@ -128,6 +150,7 @@ impl Stage {
             namespace,
             clock,
             cluster: Cluster::Real { plane, nodes, _gateway: served },
+            more_settings: "",
             dir,
             daemon: None,
         };
@@ -151,9 +174,10 @@ impl Stage {
              [control]\nlisten = \"127.0.0.1:0\"\n\
              [pod]\nimage = \"registry.example/agent:1\"\n\
              [plan]\nregister_s = {REGISTER_S}\n\
-             [telemetry]\nformat = \"text\"\n",
+             [telemetry]\nformat = \"text\"\n{}",
             self.namespace,
             BEAT.as_millis(),
+            self.more_settings,
         );
         std::fs::write(self.settings(), settings).expect("written");
     }
@@ -297,6 +321,44 @@ impl Stage {
 
     pub(super) async fn uid(&self, host: &str) -> Option<String> {
         self.pod(host).await?["metadata"]["uid"].as_str().map(str::to_owned)
+    }
+
+    /// The claim of that name.
+    pub(super) async fn claim(&self, name: &str) -> Option<Value> {
+        self.get("persistentvolumeclaims", name).await
+    }
+
+    /// Where the daemon's control listener is.
+    pub(super) async fn control(&mut self) -> String {
+        const LISTENS: &str = "listener=\"control.listen\" address=";
+        self.until("the daemon listens", |stage| std::future::ready(stage.lines().contains(LISTENS))).await;
+        let lines = self.lines();
+        let (_, address) = lines.rsplit_once(LISTENS).expect("it listens");
+        format!("http://{}", address.split_whitespace().next().unwrap_or_default())
+    }
+
+    /// Waits until the daemon is ready.
+    pub(super) async fn ready(&mut self) {
+        let control = self.control().await;
+        let client = client();
+        let asked = || client.get(format!("{control}/readyz")).send();
+        self.until("the daemon is ready", |_| async { asked().await.is_ok_and(|answer| answer.status().is_success()) }).await;
+    }
+
+    fn lines(&self) -> String {
+        self.daemon.as_ref().map(Daemon::lines).unwrap_or_default()
+    }
+
+    /// How many writes the cluster has seen on a session's objects.
+    pub(super) fn writes_of(&self, session: &str) -> usize {
+        let Cluster::Embedded { world, .. } = &self.cluster else { return 0 };
+        let writes = ["create", "update", "patch", "delete"];
+        let all = world.api.audit().since(0).into_iter();
+        all.filter(|entry| {
+            writes.contains(&entry.verb) && entry.subresource.is_empty() && entry.name.ends_with(&format!("session-{session}"))
+        })
+        .filter(|entry| ["pods", "services", "persistentvolumeclaims"].contains(&entry.resource))
+        .count()
     }
 
     /// Whether the host's app runs and nobody deletes it.

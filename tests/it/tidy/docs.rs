@@ -8,6 +8,8 @@ use wharfinger::config::load::Origins;
 use wharfinger::events::kinds::step::Outcome;
 use wharfinger::events::kinds::verdict::{EndCause, Stage};
 use wharfinger::http::access::routes::ROUTES;
+use wharfinger::http::openapi::codes::{CODES, find};
+use wharfinger::http::openapi::operations::OPERATIONS;
 use wharfinger::postmortem::rules::RULES;
 use wharfinger::telemetry::Metrics;
 
@@ -70,6 +72,30 @@ fn docs_operations_has_every_route_with_who_may_ask_it() {
         .collect();
     let there = ROUTES.iter().map(|route| format!("{} {} for {}", route.method, route.path, route.need.words())).collect();
     none("docs/operations.md and the code let in the same", &differences(&written, &there));
+}
+
+/// The codes that a file of the control listener refuses with: the first text after what makes a refusal.
+fn refused_with(source: &str) -> Vec<String> {
+    let made = ["Problem::new(", "Self::new(", "busy(", "bad("].into_iter().flat_map(|begin| source.split(begin).skip(1));
+    let text = |after: &str| after.split(';').next()?.split('"').nth(1).map(str::to_owned);
+    let is_code = |code: &String| !code.is_empty() && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    made.filter_map(text).filter(is_code).collect()
+}
+
+#[test]
+fn every_code_is_in_the_table_of_codes_and_those_of_sessions_are_in_their_document() {
+    // The other listener is none that people ask.
+    let files = below("src/http", ".rs").into_iter().filter(|file| !is_test(file) && !file.ends_with("/sources.rs"));
+    let used: BTreeSet<String> = files.flat_map(|file| refused_with(&read(&root().join(file)))).collect();
+    assert!(used.len() > 20, "codes are found by how they look: {used:?}");
+    let unknown: Vec<String> = used.iter().filter(|code| find(code).is_none()).cloned().collect();
+    none("src/http/openapi/codes.rs has every code", &unknown);
+    let written = first_column(&document("docs/sessions.md"));
+    let of_sessions = OPERATIONS.iter().filter(|operation| operation.id.contains("session")).flat_map(|operation| operation.codes);
+    let missing: BTreeSet<String> =
+        of_sessions.filter(|code| **code != "busy" && !written.contains(**code)).map(|code| (*code).to_owned()).collect();
+    none("docs/sessions.md has every code of its routes", &missing.into_iter().collect::<Vec<_>>());
+    assert!(CODES.iter().all(|code| (400..600).contains(&code.status)));
 }
 
 /// One of everything: a family of metrics is there when it has a member.
