@@ -9,7 +9,8 @@ use std::time::Duration;
 use super::error::CliError;
 use super::output;
 use crate::clock::{self, Entropy};
-use crate::trial::{Kind, Options, Played, run as play, run_and_keep, shrink, tell};
+use crate::trial::history::Broken;
+use crate::trial::{Kind, LEAST, Options, Played, run as play, run_and_keep, shrink, tell};
 
 /// Run the daemon in a simulated world with faults, from a seed
 #[derive(Debug, clap::Args)]
@@ -35,8 +36,11 @@ pub struct Args {
     /// Play the other seeds too when one fails, and say of each what is broken
     #[arg(long)]
     go_on: bool,
+    /// Play each seed twice; a second log that differs from the first is a failure
+    #[arg(long)]
+    twice: bool,
     /// Instead of seeds: kill the daemon at every write and every append of what it does, and print each with what came of it
-    #[arg(long, conflicts_with_all = ["seed", "seeds", "faults", "apps", "print_digest", "whole", "go_on"])]
+    #[arg(long, conflicts_with_all = ["seed", "seeds", "faults", "apps", "print_digest", "whole", "go_on", "twice"])]
     crash_points: bool,
 }
 
@@ -55,7 +59,7 @@ pub fn run(args: &Args) -> Result<ExitCode, CliError> {
     let options = |seed| Options { seed, kinds: kinds.clone(), only: only.clone(), apps: Option::clone(&apps) };
     let begun = clock::now();
     let (sum, failed) = play_all(first, args, &options)?;
-    output::print(&sum.text(begun.elapsed()))?;
+    output::print(&sum.text(begun.elapsed(), args.twice))?;
     match failed {
         None => Ok(ExitCode::SUCCESS),
         Some((options, played)) => {
@@ -102,6 +106,8 @@ struct Sum {
     crashes: Vec<u64>,
     kinds: Vec<u64>,
     simulated: Duration,
+    /// Trials in which less happened than in every trial should.
+    poor: u64,
     /// Trials in which each kind happened.
     met: std::collections::BTreeMap<Kind, u64>,
 }
@@ -114,12 +120,13 @@ impl Sum {
         self.crashes.push(u64::from(played.crashes));
         self.kinds.push(played.kinds.len() as u64);
         self.simulated += played.simulated;
+        self.poor += u64::from(!played.is_rich());
         for kind in &played.kinds {
             *self.met.entry(*kind).or_default() += 1;
         }
     }
 
-    fn text(&self, took: Duration) -> String {
+    fn text(&self, took: Duration, twice: bool) -> String {
         let hours = self.simulated.as_secs_f64() / 3_600.0;
         let took_s = took.as_secs_f64().max(0.001);
         let mut text = format!(
@@ -139,6 +146,15 @@ impl Sum {
         }
         let met: Vec<String> = self.met.iter().map(|(kind, count)| format!("{} {count}", kind.name())).collect();
         text.push_str(&format!("seeds with each kind: {}\n", met.join(", ")));
+        if self.poor > 0 {
+            text.push_str(&format!(
+                "{} seeds have less than {} records, {} API writes, {} kinds of fault or {} crash\n",
+                self.poor, LEAST.records, LEAST.writes, LEAST.kinds, LEAST.crashes
+            ));
+        }
+        if twice {
+            text.push_str("each was played twice; what did not give the same log failed\n");
+        }
         text
     }
 }
@@ -157,7 +173,8 @@ fn play_all(first: u64, args: &Args, options: &(dyn Fn(u64) -> Options + Sync)) 
                 return;
             }
             let options = options(first.wrapping_add(at));
-            let played = if args.whole { play_whole(&options) } else { play(&options) };
+            let once = || if args.whole { play_whole(&options) } else { play(&options) };
+            let played = if args.twice { once().and_then(|first| same_again(first, &once()?)) } else { once() };
             let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match played {
                 Ok(played) => {
@@ -194,6 +211,15 @@ fn play_all(first: u64, args: &Args, options: &(dyn Fn(u64) -> Options + Sync)) 
         Some(error) => Err(CliError::refused("a trial cannot be run", "free some memory or files").because(error)),
         None => Ok((sum, failed)),
     }
+}
+
+/// The first of two trials of one seed; broken, if their logs differ.
+fn same_again(mut first: Played, second: &Played) -> std::io::Result<Played> {
+    if first.digest != second.digest {
+        let why = format!("played twice, it gives two logs: {} and {}", first.digest, second.digest);
+        first.broken.push(Broken { invariant: 0, moment: 0, why });
+    }
+    Ok(first)
 }
 
 /// Plays it and keeps all that happened, in words.

@@ -29,7 +29,7 @@ pub(super) enum Undo {
 /// The faults of one trial as they happen.
 pub(super) struct Weather {
     /// Kinds that happened to somebody.
-    pub(super) met: BTreeSet<Kind>,
+    met: BTreeSet<Kind>,
     /// Rules of the API server's faults, each with its kind.
     rules: Vec<(u64, Kind)>,
     /// Nodes that are away.
@@ -170,6 +170,12 @@ impl Weather {
         undo.map(|undo| (if matches!(undo, Undo::Burn) { Duration::from_secs(60) } else { *lasts }, undo))
     }
 
+    /// Kinds that happened to somebody so far.
+    pub(super) fn met(&self, stage: &Stage) -> BTreeSet<Kind> {
+        let by_rules = self.rules.iter().filter(|(rule, _)| stage.api.faults().met_by(*rule) > 0).map(|(_, kind)| *kind);
+        self.met.iter().copied().chain(by_rules).collect()
+    }
+
     fn say_again(&self, stage: &Stage, lives: &Lives, answers: usize, times: u32) -> bool {
         let said = lives.heard().said(answers);
         let Some(said) = said else { return false };
@@ -224,11 +230,8 @@ impl Weather {
 
     /// Makes everything good that is not yet.
     pub(super) fn clear(&mut self, stage: &Stage) {
-        for (rule, kind) in std::mem::take(&mut self.rules) {
-            if stage.api.faults().met_by(rule) > 0 {
-                self.met.insert(kind);
-            }
-        }
+        self.met = self.met(stage);
+        self.rules.clear();
         stage.api.faults().clear_all();
         stage.gateway.heal();
         for (plural, name) in std::mem::take(&mut self.squatters) {

@@ -42,7 +42,7 @@ kinds! {
     ApiThrottle = "api_throttle";
     /// 410 on a list or a watch, or everything old is compacted away.
     ApiGone = "api_gone";
-    /// The quota is used up, or a webhook is down.
+    /// The quota is used up, a webhook is down, or our rights are gone.
     ApiRefusal = "api_refusal";
     /// The API server restarts: all watches are reset.
     ApiRestart = "api_restart";

@@ -331,12 +331,6 @@ impl History {
         }
     }
 
-    /// The moments from the `from`th on.
-    #[must_use]
-    pub fn since(&self, from: usize) -> Vec<Moment> {
-        self.inner().moments.iter().skip(from).cloned().collect()
-    }
-
     /// Goes through all moments, in order.
     pub fn each(&self, mut visit: impl FnMut(&Moment)) {
         self.inner().moments.iter().for_each(&mut visit);
@@ -360,6 +354,12 @@ impl History {
         let moment = inner.moments.len().saturating_sub(1);
         inner.broken.push(Broken { invariant, moment, why });
         self.0.broken.notify_one();
+    }
+
+    /// How many there are who hold it.
+    #[cfg(test)]
+    pub(super) fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
     }
 
     /// Returns when something is broken.

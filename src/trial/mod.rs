@@ -15,6 +15,7 @@ mod play;
 pub mod points;
 mod report;
 mod rest;
+mod rounds;
 mod shrink;
 mod stage;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use fault::Kind;
 pub use plan::Options;
 pub use report::{Played, tell};
+pub use rounds::{LEAST, Least};
 pub use shrink::shrink;
 
 use history::History;

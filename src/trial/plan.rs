@@ -91,6 +91,10 @@ pub(super) struct Plan {
     pub(super) beat_ms: u64,
     /// Pods that no story names.
     pub(super) otherwise: Script,
+    /// The kinds of fault there are.
+    pub(super) kinds: BTreeSet<Kind>,
+    /// What it was drawn with; `None`: it was written down, and has no further rounds.
+    pub(super) options: Option<Options>,
 }
 
 impl Plan {
@@ -104,8 +108,8 @@ impl Plan {
         let nodes: Vec<String> = (1..=dice.between(2, 3)).map(|at| format!("node{at}")).collect();
         let latency = *dice.pick(&[1, 2, 5, 20, 80].map(Duration::from_millis));
         let beat_ms = *dice.pick(&[2_000, 5_000, 5_000, 5_000]);
-        let kinds = draw_kinds(seed);
-        let mut faults = weather::draw(seed, safety, count, &nodes, options.kinds.as_ref().unwrap_or(&kinds));
+        let kinds = options.kinds.clone().unwrap_or_else(|| draw_kinds(seed));
+        let mut faults = weather::draw(seed, safety, count, &nodes, &kinds);
         if let Some(only) = &options.only {
             faults.retain(|fault| only.contains(&fault.number));
         }
@@ -122,7 +126,13 @@ impl Plan {
             endings.push(if there { ending } else { Ending::Left });
         }
         stories.sort_by_key(|story| (story.at, story.app));
-        Self { apps, stories, endings, faults, safety, nodes, latency, beat_ms, otherwise: Script::default() }
+        let options = Some(options.clone());
+        Self { apps, stories, endings, faults, safety, nodes, latency, beat_ms, otherwise: Script::default(), kinds, options }
+    }
+
+    /// Whether the seed alone says which faults there are: then there must be enough of them.
+    pub(super) fn is_free(&self) -> bool {
+        self.options.as_ref().is_some_and(|options| options.kinds.is_none() && options.only.is_none())
     }
 }
 

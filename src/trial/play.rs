@@ -15,6 +15,7 @@ use super::lives::{Came, Lives};
 use super::plan::{Deed, Ending, Plan, Story};
 use super::report::Played;
 use super::rest::unrest;
+use super::rounds::{self, LEAST, Round};
 use super::stage::Stage;
 use crate::ids::hex;
 use crate::sim::gateway::App;
@@ -42,6 +43,8 @@ struct Play<'a> {
     /// By log time and order.
     agenda: BTreeMap<(i64, u64), Todo>,
     order: u64,
+    /// Further rounds of the safety phase so far.
+    rounds: u32,
     /// What the pods of each release that was ever wanted are like, by app and release.
     characters: BTreeMap<(String, u64), Character>,
     /// Apps that are withdrawn, as they were.
@@ -68,6 +71,7 @@ pub(super) async fn play(seed: u64, plan: &Plan, history: History, dir: &Path) -
         weather: Weather::new(),
         agenda: BTreeMap::new(),
         order: 0,
+        rounds: 0,
         characters: BTreeMap::new(),
         withdrawn: BTreeMap::new(),
         remembered: BTreeMap::new(),
@@ -79,7 +83,10 @@ pub(super) async fn play(seed: u64, plan: &Plan, history: History, dir: &Path) -
     for story in &plan.stories {
         play.put(begun_us + micros(story.at), Todo::Deed(story.clone()));
     }
-    let safe = play.until(begun_us + micros(plan.safety)).await;
+    let mut safe = play.until(begun_us + micros(plan.safety)).await;
+    while safe && play.rounds < rounds::MOST && !play.is_enough() {
+        safe = play.further().await;
+    }
     if safe {
         play.live().await;
     }
@@ -90,6 +97,28 @@ impl Play<'_> {
     fn put(&mut self, at_us: i64, todo: Todo) {
         self.order += 1;
         self.agenda.insert((at_us, self.order), todo);
+    }
+
+    /// Whether so much has happened that the safety phase can end; a trial that was written down has no more than it says.
+    fn is_enough(&self) -> bool {
+        let tally = self.stage.history.tally();
+        let rich = tally.records >= LEAST.records && tally.writes >= LEAST.writes;
+        let rough = self.weather.met(&self.stage).len() >= LEAST.kinds && self.lives.crashes >= LEAST.crashes;
+        self.plan.options.is_none() || (rich && (rough || !self.plan.is_free()))
+    }
+
+    /// A further round of the safety phase; false when something broke.
+    async fn further(&mut self) -> bool {
+        self.rounds += 1;
+        let round = Round::draw(self.plan, self.rounds);
+        let now_us = self.stage.clock.now_us();
+        for fault in round.faults {
+            self.put(now_us + micros(fault.at), Todo::Begin(Box::new(fault)));
+        }
+        for story in round.stories {
+            self.put(now_us + micros(story.at), Todo::Deed(story));
+        }
+        self.until(now_us + micros(round.lasts)).await
     }
 
     /// Plays until that time; false when something broke.
@@ -269,7 +298,8 @@ impl Play<'_> {
             log_bytes: bytes,
             lives: self.lives.count,
             crashes: self.lives.crashes,
-            kinds: self.weather.met.iter().copied().collect(),
+            kinds: self.weather.met(&self.stage).into_iter().collect(),
+            rounds: self.rounds,
             simulated: Duration::from_micros(u64::try_from(self.stage.clock.now_us() - begun_us).unwrap_or(0)),
             broken: self.stage.history.broken(),
             ..Played::default()

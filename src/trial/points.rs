@@ -1,6 +1,7 @@
 //! A crash at every write: what a daemon does is done once to see its writes and its appends, and then again for each of them, the
 //! daemon killed at it and started again. The judge of every trial judges these.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -132,6 +133,8 @@ impl Scenario {
             latency: Duration::from_millis(5),
             beat_ms: 1_000,
             otherwise: Script::default(),
+            kinds: BTreeSet::new(),
+            options: None,
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::fault::Kind;
 use super::history::{Broken, GatewayAsk, Happening, History, Moment, Tally};
 use super::oracle::words::before;
+use super::rounds::LEAST;
 use crate::sim::api::DAEMON;
 
 /// How many of the last moments are told of a trial that failed.
@@ -30,6 +31,8 @@ pub struct Played {
     pub crashes: u32,
     /// The kinds of fault that happened to somebody.
     pub kinds: Vec<Kind>,
+    /// Further rounds of its safety phase, because too little had happened.
+    pub rounds: u32,
     /// How long it was, for those in it.
     pub simulated: Duration,
     /// What did not hold.
@@ -43,6 +46,12 @@ impl Played {
     #[must_use]
     pub fn holds(&self) -> bool {
         self.broken.is_empty()
+    }
+
+    /// Whether enough happened in it.
+    #[must_use]
+    pub fn is_rich(&self) -> bool {
+        self.records >= LEAST.records && self.writes >= LEAST.writes && self.kinds.len() >= LEAST.kinds && self.crashes >= LEAST.crashes
     }
 
     /// Counts what happened.

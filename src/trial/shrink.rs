@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::plan::{Options, Plan};
 use super::report::Played;
+use super::rounds::Round;
 use super::run;
 
 /// Trials that are played at most.
@@ -13,7 +14,8 @@ const TRIES: u32 = 80;
 #[must_use]
 pub fn shrink(options: Options, played: Played) -> (Options, Played) {
     let plan = Plan::draw(&options);
-    let faults: Vec<u32> = plan.faults.iter().map(|fault| fault.number).collect();
+    let further = (1..=played.rounds).flat_map(|number| Round::draw(&plan, number).faults);
+    let faults: Vec<u32> = plan.faults.iter().cloned().chain(further).map(|fault| fault.number).collect();
     let mut best = Best { invariants: invariants(&played), options, played, tries: 0 };
     let apps: Vec<usize> = best.options.apps.as_ref().map_or_else(|| (0..plan.apps.len()).collect(), |apps| apps.iter().copied().collect());
     let all_kinds = Some(super::Kind::ALL.iter().copied().collect());

@@ -40,7 +40,7 @@ impl Stage {
         let api = ClusterApi::new(options);
         let gateway = Gateway::new(WORLD, TOKEN, clock.clone());
         let (running, truth) = (Mutex::default(), Mutex::default());
-        let onlooker = Onlooker { history: history.clone(), clock: clock.clone(), gateway: gateway.clone(), running, truth };
+        let onlooker = Onlooker { history: history.clone(), clock: clock.clone(), gateway: gateway.unwitnessed(), running, truth };
         let onlooker = Arc::new(onlooker);
         api.set_witness(Arc::clone(&onlooker) as Arc<dyn api::Witness>);
         gateway.set_witness(Arc::clone(&onlooker) as Arc<dyn gateway::Witness>);

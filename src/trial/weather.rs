@@ -23,12 +23,28 @@ pub(super) fn draw(seed: u64, safety: Duration, apps: usize, nodes: &[String], k
             faults.push(Scheduled { number: 0, at, lasts, kind, fault: fault(&dice, kind, apps, nodes) });
         }
     }
-    faults.sort_by_key(|fault| fault.at);
-    for (number, fault) in (0..).zip(&mut faults) {
-        fault.number = number;
-    }
+    number(&mut faults);
     faults.retain(|fault| kinds.contains(&fault.kind));
     faults
+}
+
+/// One fault of every kind within so many seconds, by time.
+pub(super) fn draw_once(seed: u64, purpose: u64, last_s: u64, apps: usize, nodes: &[String]) -> Vec<Scheduled> {
+    let one = |(at, kind): (usize, &Kind)| {
+        let dice = Dice::new(seed, purpose + 1_000 + at as u64);
+        let (at, lasts) = (dice.seconds(2, last_s), dice.seconds(5, 40));
+        Scheduled { number: 0, at, lasts, kind: *kind, fault: fault(&dice, *kind, apps, nodes) }
+    };
+    let mut faults: Vec<Scheduled> = Kind::ALL.iter().enumerate().map(one).collect();
+    number(&mut faults);
+    faults
+}
+
+fn number(faults: &mut [Scheduled]) {
+    faults.sort_by_key(|fault| fault.at);
+    for (number, fault) in (0..).zip(faults) {
+        fault.number = number;
+    }
 }
 
 fn fault(dice: &Dice, kind: Kind, apps: usize, nodes: &[String]) -> Fault {
@@ -59,9 +75,11 @@ fn fault(dice: &Dice, kind: Kind, apps: usize, nodes: &[String]) -> Fault {
             _ => requests(dice, Match::on(Verb::List, watched(dice)), Action::Answer(Canned::gone())),
         },
         Kind::ApiRefusal => {
-            let (verb, canned) = match dice.below(3) {
+            let (verb, canned) = match dice.below(5) {
                 0 => (Verb::Create, Canned::quota("app")),
                 1 => (Verb::Create, Canned::webhook_down()),
+                2 => (Verb::Get, Canned::refusal(&rights_lost())),
+                3 => (Verb::Create, Canned::refusal(&rights_lost())),
                 _ => (Verb::Delete, Canned::webhook_down()),
             };
             requests(dice, Match::on(verb, dice.word(&["pods", "pods", "secrets"])), Action::Answer(canned))
@@ -188,6 +206,11 @@ fn any_request(dice: &Dice) -> Match {
         4 => Match::on(Verb::Get, dice.word(&["pods", "secrets", "networkpolicies"])),
         _ => write(dice),
     }
+}
+
+fn rights_lost() -> Refusal {
+    let details = serde_json::Value::Null;
+    Refusal::new(403, "Forbidden", "pods is forbidden: User \"wharf\" cannot do that in the namespace", details)
 }
 
 fn server_error(dice: &Dice) -> Canned {

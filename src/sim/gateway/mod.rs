@@ -53,6 +53,12 @@ impl Gateway {
         let _ = self.witness.set(witness);
     }
 
+    /// The same gateway for its own witness to hold: requests through it are told to nobody, and it keeps no witness alive.
+    #[must_use]
+    pub fn unwitnessed(&self) -> Self {
+        Self { state: Arc::clone(&self.state), clock: self.clock.clone(), witness: Arc::default() }
+    }
+
     /// The state itself, for what has no method here. Must not be held over an await.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

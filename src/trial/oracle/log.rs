@@ -32,6 +32,8 @@ pub(super) struct Issued {
 pub(super) struct Log {
     /// The step of each Audit-ID that a write may bear.
     steps: BTreeMap<String, Issued>,
+    /// What each step is to do.
+    decided: BTreeMap<Seq, Step>,
     /// The steps of which only the usual attempts are among them.
     issued: Vec<(LogId, Issued)>,
     /// Audit-IDs that were used.
@@ -48,6 +50,11 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// What the step of this number is to do.
+    pub(super) fn issued(&self, seq: Seq) -> Option<&Step> {
+        self.decided.get(&seq)
+    }
+
     /// The step that a write belongs to.
     pub(super) fn step_of(&self, entry: &Entry) -> Option<&Issued> {
         self.steps.get(&entry.audit_id)
@@ -105,6 +112,7 @@ impl Log {
             self.writing = Some((log, Some(Seq(seq.0 + 1))));
             self.last.insert(log, seq.max(last));
             if let Event::StepIssued(issued) = &record.event {
+                self.decided.insert(seq, issued.step.clone());
                 let issued = Issued { seq, life: self.life, step: issued.step.clone(), durable_us: time_us };
                 self.steps.extend((1..=USUAL_ATTEMPTS).map(|attempt| (id(log, seq, attempt), issued.clone())));
                 self.issued.push((log, issued));

@@ -10,6 +10,7 @@ mod fences;
 mod log;
 mod once;
 mod order;
+mod outcomes;
 mod owned;
 mod pods;
 pub mod replay;
@@ -118,6 +119,7 @@ impl Oracle for Judge {
                 found.extend(once::judge(view, entry));
                 found.extend(serving::judge(view, entry));
             }
+            Happening::Durable { records, .. } => found.extend(outcomes::judge(view, &self.log, records)),
             Happening::Asked { .. } => found.extend(reports::judge(view, moment)),
             Happening::AtRest(at_rest) => found.extend(rest::judge(view, at_rest)),
             _ => {}

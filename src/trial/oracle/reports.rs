@@ -2,6 +2,7 @@
 //! what was told was wanted and true; that it was told at all shows at rest.
 
 use super::Found;
+use super::pods::Pod;
 use super::serving::said;
 use super::view::{Answer, SECOND_US, View};
 use crate::trial::history::{GatewayAsk, Happening, Moment, Report};
@@ -18,7 +19,7 @@ pub(super) fn judge(view: &View, moment: &Moment) -> Vec<Found> {
 
 fn told(view: &View, report: &Report) -> Vec<Found> {
     let (app, host, now_us) = (&report.app, report.host.as_str(), view.now_us);
-    let words = view.last_words(now_us, REACTS_US);
+    let words = view.last_words_of(app, now_us, REACTS_US);
     let wants = |answer: &Answer| answer.apps.get(app).is_some_and(|want| want.host == host);
     let Some(first) = words.first() else {
         return vec![(12, format!("{host} was reported {} before any answer named it", report.state))];
@@ -33,8 +34,9 @@ fn told(view: &View, report: &Report) -> Vec<Found> {
     if !words.iter().any(registered) {
         return vec![(12, format!("{host} was reported live, but the gateway's last word is: {}", said(first, app)))];
     }
-    let runs = view.pods_of(host).any(|pod| pod.runs());
-    let ended_us = view.pods_of(host).filter_map(|pod| pod.shown_end.map(|(_, at_us)| at_us).or(pod.gone_us)).max();
+    let last = view.pods_of(host).max_by_key(|pod| pod.created_us);
+    let runs = last.is_some_and(Pod::runs);
+    let ended_us = last.and_then(|pod| pod.shown_end.map(|(_, at_us)| at_us).or(pod.gone_us));
     // A list that came after the end shows it.
     let listed_us = view.lives.last().and_then(|life| life.last_list_us);
     let known = ended_us.zip(listed_us).is_some_and(|(ended_us, listed_us)| ended_us < listed_us && now_us - listed_us > REACTS_US);

@@ -25,7 +25,7 @@ pub(super) fn judge(view: &View, entry: &Entry) -> Vec<Found> {
 fn removed(view: &View, entry: &Entry) -> Vec<Found> {
     let Some(pod) = view.pods.get(entry.uid()) else { return Vec::new() };
     let was_asked_before = pod.deleting_us.is_some_and(|at_us| at_us < entry.time_us);
-    if !pod.runs() || was_asked_before || pod.shown_end.is_some() {
+    if !pod.runs() || was_asked_before || pod.shown_end.is_some() || seems_stuck(view, pod, entry.asked_us) {
         return Vec::new();
     }
     let host = &pod.name;
@@ -38,6 +38,12 @@ fn removed(view: &View, entry: &Entry) -> Vec<Found> {
     }
     let said = words.first().map_or_else(|| "nothing".to_owned(), |answer| said(answer, &pod.app));
     vec![(4, format!("{host} of {} was removed while it runs; the gateway's last word: {said}", pod.app))]
+}
+
+/// Whether all that was ever seen of it is that it comes up, for longer than it may: a node that is cut off does not say that it runs.
+fn seems_stuck(view: &View, pod: &Pod, at_us: i64) -> bool {
+    let shortest_us = view.promises.stages_us.iter().map(|(_, limit_us)| *limit_us).min().unwrap_or(i64::MAX);
+    pod.shown_running_us.is_none() && (view.clock_stepped || at_us - pod.created_us >= shortest_us - SLACK_US)
 }
 
 /// Whether this answer lets a running host go.

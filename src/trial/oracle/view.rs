@@ -1,6 +1,7 @@
 //! The world as the history has told it so far: pods with who did what to them, answers as the daemon got them, its lives.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::Promises;
 use super::pods::Pod;
@@ -233,7 +234,8 @@ impl View {
             let uid = object.and_then(|object| object["metadata"]["uid"].as_str()).unwrap_or_default();
             let Some(pod) = self.pods.get_mut(uid) else { continue };
             match entry.verb {
-                "create" => pod.made_by.clone_from(&entry.user),
+                // A pod is bound to its node by a create too.
+                "create" if entry.subresource.is_empty() => pod.made_by.clone_from(&entry.user),
                 "delete" => {
                     pod.deleted_by.get_or_insert_with(|| entry.user.clone());
                     if entry.user == DAEMON && entry.grace_s == Some(0) {
@@ -271,12 +273,25 @@ impl View {
     /// The answers that can have been the daemon's last word at `at_us`: the last one that it had for longer than `slack_us` and
     /// that is surely in the log when another life asks, and all that came after it and not after that.
     pub(super) fn last_words(&self, at_us: i64, slack_us: i64) -> &[Answer] {
+        &self.answers[self.last_answers(at_us, slack_us)]
+    }
+
+    /// The same of one app: an answer that leaves it out says nothing of it until so many do that it is withdrawn, and which of them
+    /// count only the daemon knows.
+    pub(super) fn last_words_of(&self, app: &str, at_us: i64, slack_us: i64) -> &[Answer] {
+        let Range { start, end } = self.last_answers(at_us, slack_us);
+        let says = |answer: &Answer| answer.apps.contains_key(app) || answer.withdrawn.iter().any(|name| name == app);
+        let said = self.answers[..(start + 1).min(end)].iter().rposition(says).unwrap_or(0);
+        &self.answers[said.min(start)..end]
+    }
+
+    fn last_answers(&self, at_us: i64, slack_us: i64) -> Range<usize> {
         let mut since = self.answers.partition_point(|answer| answer.time_us <= at_us.saturating_sub(slack_us));
         while self.answers[..since].last().is_some_and(|answer| self.may_be_forgotten(answer)) {
             since -= 1;
         }
         let until = self.answers.partition_point(|answer| answer.time_us <= at_us);
-        &self.answers[since.saturating_sub(1).min(until)..until]
+        since.saturating_sub(1).min(until)..until
     }
 
     /// Whether the life that got this answer may have ended before it was in the log.

@@ -1,34 +1,12 @@
-//! That a trial repeats, that trials hold, and that they reach every branch of the plan that refuses or waits.
+//! That a trial repeats, that trials hold, that there is something in them, and that they reach every branch of the plan that
+//! refuses or waits.
 
-mod marks;
+mod many;
+mod seeds;
 
 use std::collections::BTreeSet;
 
-use super::{Options, Played, run};
-use crate::clock::Entropy;
-
-/// Plays a seed and says how to play it again when something does not hold.
-fn hold(seed: u64) -> Played {
-    let played = run(&Options::new(seed)).expect("it runs");
-    let Played { broken, last, .. } = &played;
-    assert!(played.holds(), "wharf sim --seed {seed}\n{broken:#?}\n{}", last.join("\n"));
-    played
-}
-
-/// Whether enough happened in it.
-fn has_something_in_it(played: &Played) -> bool {
-    let Played { records, writes, kinds, crashes, .. } = played;
-    *records >= 200 && *writes >= 20 && kinds.len() >= 3 && *crashes >= 1
-}
-
-/// So many seeds that nobody played before.
-fn hold_fresh(count: u64) {
-    let first = u64::from(u32::from_le_bytes(Entropy::os().bytes()));
-    println!("from seed {first} on");
-    for seed in first..first + count {
-        hold(seed);
-    }
-}
+use super::{Options, run, run_and_keep};
 
 #[test]
 fn a_seed_gives_the_same_log_twice() {
@@ -40,14 +18,8 @@ fn a_seed_gives_the_same_log_twice() {
     }
 }
 
-// Two, because tests beside each other use every core.
-
 #[test]
-fn fresh_seeds_hold() {
-    hold_fresh(8);
-}
-
-#[test]
-fn other_fresh_seeds_hold() {
-    hold_fresh(8);
+fn nothing_of_a_trial_outlives_it() {
+    let (_, history) = run_and_keep(&Options::new(1)).expect("it runs");
+    assert_eq!(history.holders(), 1, "somebody else holds the history of a trial that is over");
 }

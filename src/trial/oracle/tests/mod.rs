@@ -1,5 +1,6 @@
 //! The judge, judged: what breaks an invariant is found, what looks like it is not.
 
+mod doubt;
 mod story;
 
 use serde_json::json;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::config::Settings;
-use crate::events::kinds::step::{Purpose, Step, StepIssued};
+use crate::events::kinds::step::{ObjectSeen, Outcome, Purpose, Step, StepIssued, StepSettled};
 use crate::events::record::{Event, Header, Record};
 use crate::ids::{HostName, LogId, RecordId, Seq, Subject, Uid, Word};
 use crate::kube::call::{audit_id, uuid};
@@ -100,7 +100,18 @@ impl Story {
     }
 
     pub(super) fn issue_as(&mut self, seq: Seq, step: Step) {
-        let event = Event::StepIssued(StepIssued { step, purpose: Purpose::Start, rule: Word::new("wanted.absent") });
+        self.durable(seq, Event::StepIssued(StepIssued { step, purpose: Purpose::Start, rule: Word::new("wanted.absent") }));
+    }
+
+    /// A step is recorded as done, with this pod as its object.
+    pub(super) fn settle(&mut self, step: Seq, uid: &str) {
+        self.seq += 1;
+        let object = Some(ObjectSeen { uid: Uid::new(uid).expect("a uid"), resource_version: 1 });
+        let settled = StepSettled { step, outcome: Outcome::AlreadySo, object, attempts: 1, audit_id: [0; 16], status: 409, took_us: 1 };
+        self.durable(Seq(self.seq), Event::StepSettled(settled));
+    }
+
+    fn durable(&mut self, seq: Seq, event: Event) {
         let header = Header {
             kind: event.kind().number(),
             kind_version: 1,
@@ -184,13 +195,23 @@ impl Story {
         self.start_unfenced(host, uid);
     }
 
-    pub(super) fn start_unfenced(&mut self, host: &str, uid: &str) {
+    /// The daemon makes a pod of this host, which does not run yet.
+    pub(super) fn make(&mut self, host: &str, uid: &str) {
         let step = self.issue(create(host));
         let metadata = json!({"name": host, "uid": uid, "labels": Self::labels(), "annotations": {"wharfinger.dev/app": APP}});
         let spec = json!({"runtimeClassName": "gvisor", "nodeName": "node1"});
         self.store("pods", host, Some(json!({"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})));
         self.write(step, "create", "pods", host, |_| ());
+    }
+
+    pub(super) fn start_unfenced(&mut self, host: &str, uid: &str) {
+        self.make(host, uid);
         self.show(host, &json!({"phase": "Running", "containerStatuses": [{"name": "app", "state": {"running": {}}}]}));
+        self.runs(host, uid);
+    }
+
+    /// Its processes run on their node.
+    pub(super) fn runs(&mut self, host: &str, uid: &str) {
         self.running.push((host.to_owned(), uid.to_owned()));
         self.tell(Happening::Running { host: host.to_owned(), uid: uid.to_owned() });
     }
