@@ -83,6 +83,7 @@ pub struct Metrics {
     log_oldest_seconds: Seconds,
     log_kept_bytes: Gauge<i64, AtomicI64>,
     log_retention_held: Gauge<i64, AtomicI64>,
+    feed_lag_records: Family<Label, Gauge<i64, AtomicI64>>,
     start_seconds: Family<Label, Histogram, fn() -> Histogram>,
     ends: Family<Label, Counter>,
     alarms: Family<Label, Gauge<i64, AtomicI64>>,
@@ -104,6 +105,7 @@ impl Default for Metrics {
             log_oldest_seconds: Gauge::default(),
             log_kept_bytes: Gauge::default(),
             log_retention_held: Gauge::default(),
+            feed_lag_records: Family::default(),
             start_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
             ends: Family::default(),
             alarms: Family::default(),
@@ -129,6 +131,7 @@ impl Default for Metrics {
             "1 while something should age out and cannot: the log lines say why",
             metrics.log_retention_held.clone(),
         );
+        registry.register("feed_lag_records", "Durable records that a sink has not taken yet, by sink", metrics.feed_lag_records.clone());
         registry.register("start_stage_seconds", "How long a host's stage took, once a start, by stage", metrics.start_seconds.clone());
         registry.register("ends", "Ends of pods, by cause", metrics.ends.clone());
         registry.register("alarms", "Alarms that are raised, by name", metrics.alarms.clone());
@@ -183,6 +186,11 @@ impl Metrics {
     /// Whether something should age out of the log and cannot.
     pub fn log_retention(&self, held: bool) {
         self.log_retention_held.set(i64::from(held));
+    }
+
+    /// How many durable records a sink has not taken yet.
+    pub fn feed_lag(&self, sink: &'static str, records: u64) {
+        self.feed_lag_records.get_or_create(&[("sink", sink)]).set(i64::try_from(records).unwrap_or(i64::MAX));
     }
 
     /// A replay ended.

@@ -1,7 +1,8 @@
 //! The default of every setting, and where each number comes from.
 
 use super::{
-    Act, Control, Format, Gateway, Kubernetes, Limits, Log, MetricsFor, Network, Plan, Pod, Profile, Sessions, Settings, Sources, Telemetry,
+    Act, Control, Format, Gateway, Kubernetes, Limits, Log, MetricsFor, Network, Plan, Pod, Profile, Sessions, Settings, Sinks, Sources,
+    Telemetry,
 };
 
 fn words(list: &[&str]) -> Vec<String> {
@@ -25,6 +26,7 @@ impl Default for Settings {
             plan: Plan::default(),
             telemetry: Telemetry::default(),
             log: Log::default(),
+            sinks: Sinks::default(),
             limits: Limits::default(),
             sessions: Box::default(),
         }
@@ -177,6 +179,12 @@ impl Default for Log {
         // A quarter to look back on; and the store's file, up to 2.2 times the records, with room for it to be written anew, in the
         // 10 GiB of the deployment.
         Self { keep_s: 90 * 86_400, keep_bytes: 2 << 30, archive: String::new() }
+    }
+}
+
+impl Default for Sinks {
+    fn default() -> Self {
+        Self { file: String::new(), file_bytes: 64 << 20, file_keep: 0 }
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Settings {
     pub telemetry: Telemetry,
     /// How long the log is kept.
     pub log: Log,
+    /// What is pushed of the feed.
+    pub sinks: Sinks,
     /// What bounds the daemon itself.
     pub limits: Limits,
     /// Sessions; in a box, because settings are held by value in many places.
@@ -280,6 +282,18 @@ pub struct Log {
     pub keep_bytes: u64,
     /// A folder that what ages out is written to before; empty: none.
     pub archive: String,
+}
+
+/// What the daemon pushes of its feed by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sinks {
+    /// The folder that events are written to, an event a line; empty: none.
+    pub file: String,
+    /// A file past it gets its name for good, bytes.
+    pub file_bytes: u64,
+    /// So many of those stay; 0: all.
+    pub file_keep: u32,
 }
 
 /// What bounds the daemon itself.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::events::record::{Event, Kind};
+use crate::events::record::Kind;
 use crate::events::stored::{Body, Damage, StoredRecord};
 use crate::events::tree::Hash;
 use crate::events::words;
@@ -126,7 +126,7 @@ fn withhold(event: &mut Map<String, Value>, why: Withheld) {
 
 fn data(body: &Body, tails: bool) -> Result<Value, Withheld> {
     match body {
-        Body::Known(Event::TailText(_) | Event::MessageText(_)) if !tails => Err(Withheld::Tails),
+        Body::Known(event) if event.kind().is_text() && !tails => Err(Withheld::Tails),
         Body::Known(event) => Ok(words::payload(event)),
         Body::Opaque(_) | Body::NeedsVersion(_) => Err(Withheld::Newer),
         Body::Withheld => Err(Withheld::Erased),

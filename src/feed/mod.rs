@@ -3,6 +3,7 @@
 pub mod cloudevent;
 pub mod correlation;
 pub mod cursor;
+pub mod file_sink;
 pub mod filter;
 pub mod page;
 

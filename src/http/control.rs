@@ -111,6 +111,7 @@ pub(super) fn router(control: Control) -> Router {
         .route("/v1/apps/{org}/{name}", get(app))
         .merge(proofs::routes(Arc::clone(&control.proofs)))
         .merge(log)
+        .merge(super::why::routes(Arc::clone(&control.log)))
         .merge(super::events::routes(control.feed.clone(), control.gate.refusals.clone()))
         .merge(super::sessions::routes::routes(control.sessions.clone()))
         .route_layer(axum::middleware::from_fn_with_state(control.gate.clone(), gate))

@@ -13,6 +13,7 @@ pub mod proofs;
 pub mod readiness;
 pub mod sessions;
 pub mod sources;
+mod why;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -52,6 +52,13 @@ impl History {
         Ok(history)
     }
 
+    /// Leaves out what tenants wrote, for a reader who may not have it.
+    pub fn leave_texts_out(&mut self) {
+        for entry in &mut self.entries {
+            entry.event.take_if(|event| event.kind().is_text());
+        }
+    }
+
     /// Whether earlier records aged out, or are left out of a part: what they came to is in the record that carries it.
     #[must_use]
     pub fn is_cut(&self) -> bool {

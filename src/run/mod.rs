@@ -14,6 +14,7 @@ pub mod rescue;
 mod retention;
 pub mod serve;
 mod sessions;
+mod sinks;
 pub mod snapshot;
 mod steps;
 #[cfg(test)]

@@ -16,6 +16,7 @@ use super::checkpoints::Checkpoints;
 use super::incarnation::{Incarnation, NotBegun, Outside};
 use super::lease::{Lease, Permitted};
 use super::rescue::{Probe, came_through, rescue};
+use super::sinks::Pushing;
 use super::window::Window;
 use crate::actors::Ended;
 use crate::config::{Act, MetricsFor};
@@ -93,6 +94,8 @@ pub async fn serve(
         let _ = stopped.wait_for(|stop| *stop).await;
     };
     let control = control(&outside, &window, &checkpoints, gate(&outside));
+    let settings = &outside.settings;
+    let _pushing = Pushing::start(&settings.sinks, &settings.data_dir, &settings.world, Arc::new(window.clone()), &outside.metrics);
     let mut control = tokio::spawn(serve_control(listeners.control, control, ended(stopped.clone())));
     let mut sources = tokio::spawn(serve_sources(listeners.sources, outside.sources.clone(), outside.entropy.clone(), ended(stopped)));
     let mut failed = None;

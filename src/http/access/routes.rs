@@ -42,6 +42,7 @@ pub const ROUTES: &[Route] = &[
     get("/v1/log/key", Need::Read),
     get("/v1/log/checkpoint", Need::Read),
     get("/v1/log/proof", Need::Read),
+    get("/v1/why", Need::Read),
     get("/v1/sessions", Need::ReadSessions),
     session("POST", "/v1/sessions"),
     get("/v1/sessions/{id}", Need::ReadSessions),

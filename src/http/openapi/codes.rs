@@ -33,6 +33,7 @@ pub const CODES: &[Code] = &[
     code("bad_erasure", 400, "what is to be erased is `{\"seq\": NUMBER, \"reason\": TEXT}`"),
     code("bad_reason", 400, "the reason is empty or too long"),
     code("not_acceptable", 406, "`Accept` names no form of the feed"),
+    code("ambiguous", 409, "several subjects have that in their names; `detail` has some"),
     code("other_log", 409, "the cursor is of another log; `start` is the position to go on from"),
     code("decides", 409, "the record decides, and is kept"),
     code("erased_already", 409, "the record says nothing any more"),

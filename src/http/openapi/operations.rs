@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::http::sessions::ask::{CreateBody, CreateQuery, DeleteQuery, ListQuery, OneQuery, PostQuery, SeedQuery};
 use crate::http::sessions::document::{Leaving, Made, Page, SeedMade, Shown, Touched};
-use crate::http::{erase, events, log, proofs};
+use crate::http::{erase, events, log, proofs, why};
 
 /// How the schema of a type is made.
 pub type Of = fn(&mut SchemaGenerator) -> Schema;
@@ -229,6 +229,16 @@ pub const OPERATIONS: &[Operation] = &[
             "A proof: with first and second, with leaf and size, or with seq and size.",
             &[good(200, "The proof, with the roots and the leaf that it is about.", Content::Members(&["log"]))],
             &["bad_proof", "not_found", "ahead", "gone", "log_unreadable", "log_not_open", "busy"],
+        )
+    },
+    Operation {
+        query: Some(of::<why::Asked>),
+        ..read(
+            "/v1/why",
+            "why",
+            "The chain of causes of a record, a host, a pod or a subject, newest first.",
+            &[good(200, "Down to what came from outside.", Content::Members(&["subject", "chain"]))],
+            &["bad_query", "not_found", "ambiguous", "no_log", "unreadable"],
         )
     },
     Operation {

@@ -8,6 +8,7 @@ mod openapi;
 mod proofs;
 pub(crate) mod sessions;
 mod sources;
+mod why;
 
 use std::net::SocketAddr;
 
