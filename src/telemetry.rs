@@ -87,6 +87,7 @@ pub struct Metrics {
     start_seconds: Family<Label, Histogram, fn() -> Histogram>,
     ends: Family<Label, Counter>,
     alarms: Family<Label, Gauge<i64, AtomicI64>>,
+    sessions: Gauge<i64, AtomicI64>,
 }
 
 impl Default for Metrics {
@@ -109,6 +110,7 @@ impl Default for Metrics {
             start_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
             ends: Family::default(),
             alarms: Family::default(),
+            sessions: Gauge::default(),
         };
         let mut registry = Registry::with_prefix("wharf");
         registry.register("reactions", "Reactions appended", metrics.reactions.clone());
@@ -135,6 +137,7 @@ impl Default for Metrics {
         registry.register("start_stage_seconds", "How long a host's stage took, once a start, by stage", metrics.start_seconds.clone());
         registry.register("ends", "Ends of pods, by cause", metrics.ends.clone());
         registry.register("alarms", "Alarms that are raised, by name", metrics.alarms.clone());
+        registry.register("sessions", "Sessions that are wanted, being removed, or have anything left", metrics.sessions.clone());
         metrics.registry = Arc::new(registry);
         metrics
     }
@@ -149,6 +152,11 @@ impl Metrics {
     /// A step was settled; `verb` is [`Step::name`](crate::events::kinds::step::Step::name).
     pub fn step(&self, verb: &'static str, outcome: Outcome) {
         self.steps.get_or_create(&[("verb", verb), ("outcome", outcome_class(outcome))]).inc();
+    }
+
+    /// So many sessions take up a place.
+    pub fn sessions(&self, count: usize) {
+        self.sessions.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A call of the Kubernetes API was answered or given up; `verb` as Kubernetes has it, for example `create`.

@@ -130,12 +130,12 @@ impl Performer {
         let confirmed = match sessions.confirm(work.id, work.attempts).await {
             Ok(confirmed) => confirmed,
             Err(unconfirmed) => {
-                return match *unconfirmed {
+                return match unconfirmed {
                     Unconfirmed::Widened(why) => {
                         let explained = "another network policy selects the pods of sessions (sessions.strict_policy)".to_owned();
                         Tried { explained: Some(explained), ..Tried::unsent(work, Answer::Refused(why)) }
                     }
-                    Unconfirmed::Performed(performed) => before_the_pod(performed, Vec::new()),
+                    Unconfirmed::Performed(performed) => before_the_pod(*performed, Vec::new()),
                 };
             }
         };

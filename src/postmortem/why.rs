@@ -106,6 +106,7 @@ fn told<'a>(history: &'a History, step: Seq, chain: &[Link<'_>]) -> Vec<&'a Entr
 }
 
 /// The newest a decision could know of what it believes.
+#[expect(clippy::wildcard_enum_match_arm, reason = "two kinds decide a step")]
 fn beliefs(history: &History, header: &Header, step: &Event) -> Vec<Belief> {
     let host = about::host(step);
     let newest = |of: Believed| history.before(header.seq).find(|(_, event)| of.is_told_by(event, host));

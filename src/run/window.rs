@@ -168,6 +168,9 @@ impl Window {
     pub fn readiness(&self) -> Readiness {
         let now_us = self.0.clock.now_us();
         let running = self.running();
+        if let Some(sessions) = self.sessions() {
+            self.0.metrics.sessions(sessions.count());
+        }
         let (standing_by, failed) = match self.shown() {
             Shown::StandingBy(_, why) => (Some(why), None),
             Shown::Failed(.., why) => (None, Some(why)),

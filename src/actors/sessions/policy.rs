@@ -142,23 +142,23 @@ impl PolicyGuard {
 
     /// Confirms it for a step, `attempts` of which were sent: `Ok` when a pod may be made, with what was sent for it; else what came
     /// of it (DESIGN.md, invariant 8).
-    pub(in crate::actors) async fn confirm(&self, step: RecordId, attempts: u32) -> Result<Option<Performed>, Box<Unconfirmed>> {
+    pub(in crate::actors) async fn confirm(&self, step: RecordId, attempts: u32) -> Result<Option<Performed>, Unconfirmed> {
         if let Some(judged) = self.judged() {
-            return judged.map(|()| None).map_err(|why| Box::new(Unconfirmed::Widened(why)));
+            return judged.map(|()| None).map_err(Unconfirmed::Widened);
         }
         let _turn = self.turn.lock().await;
         if let Some(judged) = self.judged() {
-            return judged.map(|()| None).map_err(|why| Box::new(Unconfirmed::Widened(why)));
+            return judged.map(|()| None).map_err(Unconfirmed::Widened);
         }
         let performed = self.cluster.ensure_policy(step, attempts).await;
         if !matches!(performed.answer, Answer::Done | Answer::AlreadySo) {
-            return Err(Box::new(Unconfirmed::Performed(performed)));
+            return Err(Unconfirmed::Performed(Box::new(performed)));
         }
         if let Some(object) = &performed.object {
             self.saw(Own::Confirmed, object.resource_version);
         }
         match self.judged() {
-            Some(Err(why)) => Err(Box::new(Unconfirmed::Widened(why))),
+            Some(Err(why)) => Err(Unconfirmed::Widened(why)),
             Some(Ok(())) | None => Ok(Some(performed)),
         }
     }
@@ -177,5 +177,5 @@ pub(in crate::actors) enum Unconfirmed {
     /// Another policy widens it, and that is not to be.
     Widened(Refusal),
     /// What came of confirming it.
-    Performed(Performed),
+    Performed(Box<Performed>),
 }

@@ -15,7 +15,7 @@ use super::policy::Own;
 use crate::actors::committer::Committer;
 use crate::actors::perform::Performer;
 use crate::actors::registry::Registry;
-use crate::clock::Clock;
+use crate::clock::{Clock, now};
 use crate::events::kinds::daemon::{Listed, WatchLossReason, WatchLost};
 use crate::events::kinds::pod::{GoneHow, PodGone};
 use crate::events::kinds::session::{ClaimGone, ServiceGone, SessionObject, SessionPolicyWidened};
@@ -124,7 +124,7 @@ impl SessionWatchState {
         let (policy_sink, policies) = mpsc::channel(SINK);
         let all = format!("/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies");
         loops.spawn(watch!(all, String::new(), Policies(cluster.policy().clone())).run(policy_sink));
-        let mut sweep = interval_at(Instant::now() + parts.sweep, parts.sweep);
+        let mut sweep = interval_at(now() + parts.sweep, parts.sweep);
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let sorts = [SessionObject::Claim, SessionObject::Pod, SessionObject::Service].map(Sort::Object);
         let to_list = sorts.into_iter().chain([Sort::Policies]).collect();
@@ -270,7 +270,7 @@ impl SessionWatchState {
         if !needed || !self.parts.acts {
             self.repair = None;
         } else if self.repair.is_none() {
-            self.repair = Some((Instant::now(), 0));
+            self.repair = Some((now(), 0));
         }
     }
 
@@ -286,7 +286,7 @@ impl SessionWatchState {
             self.tell(outcome.events).await;
             if !is_done {
                 let pause_us = backoff(tries + 1, issued.header.seq.0).min(REPAIR_PAUSE_US);
-                self.repair = Some((Instant::now() + Duration::from_micros(pause_us), tries + 1));
+                self.repair = Some((now() + Duration::from_micros(pause_us), tries + 1));
             }
         }
     }

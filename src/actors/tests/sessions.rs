@@ -172,16 +172,23 @@ async fn what_rests_has_no_actor_and_is_listed_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_on_a_lost_node_ends_as_such_and_keeps_its_claim() {
-    let town = Town::of_sessions(|_| {}).await;
-    town.bring("s1").await;
-    let node = view(&town.session("s1")).node.expect("it is on a node").to_string();
-    town.world.nodes.lose(&node, crate::sim::node::Loss::Dead, true);
-    town.until("its end is seen", |town| {
-        town.session("s1").last_end.is_some() || town.session("s1").pod.as_ref().is_some_and(|pod| pod.end.is_some())
-    })
-    .await;
-    town.run(60).await;
-    assert!(town.objects().contains(&"persistentvolumeclaims workspace-session-s1".to_owned()));
-    town.assert_append_before_act();
+async fn a_pod_on_a_lost_node_is_forced_away_only_when_that_is_set_and_its_claim_stays() {
+    for force_after_s in [0, 60] {
+        let town = Town::of_sessions(|settings| settings.sessions.force_after_s = force_after_s).await;
+        town.bring("s1").await;
+        let node = view(&town.session("s1")).node.expect("it is on a node").to_string();
+        town.world.nodes.lose(&node, crate::sim::node::Loss::Dead, true);
+        town.run(600).await;
+        let claim = "persistentvolumeclaims workspace-session-s1".to_owned();
+        assert!(town.objects().contains(&claim));
+        if force_after_s == 0 {
+            assert!(town.session("s1").alarms.contains(&Word::new("stuck_terminating")), "{}", town.story());
+            assert_eq!(town.writes_like("delete pods"), 0, "its claim may be written still");
+        } else {
+            assert_eq!(town.state_of("s1"), State::Suspended, "{}", town.story());
+            assert_eq!(town.session("s1").last_end.as_ref().map(|end| end.cause), Some(EndCause::NodeLost));
+            assert_eq!(town.bring("s1").await, Answer::Ready { resumed: true });
+        }
+        town.assert_append_before_act();
+    }
 }

@@ -54,7 +54,12 @@ impl Planner<'_> {
         } else if self.wake.over(wanted.since_us, self.settings.provision_us) {
             let stage = match session.stage() {
                 SessionStage::Scheduling | SessionStage::Pull | SessionStage::Starting if self.given_up.is_some() => SessionStage::Pod,
-                stage => stage,
+                stage @ (SessionStage::Policy
+                | SessionStage::Claim
+                | SessionStage::Pod
+                | SessionStage::Scheduling
+                | SessionStage::Pull
+                | SessionStage::Starting) => stage,
             };
             self.fail(SessionFault::TooLong, stage, "session.too_long", session.moved.max(wanted.seq));
         }

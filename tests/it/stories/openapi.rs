@@ -9,9 +9,13 @@ use wharfinger::sim::node::{Pull, Run, Schedule, Script, Start};
 use super::stage::{Stage, healthy};
 use crate::support::skipped;
 
+#[expect(clippy::disallowed_methods, reason = "tests are told where things are by the environment")]
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var(name).ok().filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 /// Where schemathesis is: `cargo xtask test` installs it and says so.
 fn program() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     let program = variable("SCHEMATHESIS").or_else(|| Some(cache()?.join("wharfinger/schemathesis/bin/st")))?;
     program.is_file().then_some(program)

@@ -77,7 +77,7 @@ fn docs_operations_has_every_route_with_who_may_ask_it() {
 /// The codes that a file of the control listener refuses with: the first text after what makes a refusal.
 fn refused_with(source: &str) -> Vec<String> {
     let made = ["Problem::new(", "Self::new(", "busy(", "bad("].into_iter().flat_map(|begin| source.split(begin).skip(1));
-    let text = |after: &str| after.split(';').next()?.split('"').nth(1).map(str::to_owned);
+    let text = |after: &str| after.split([';', ')']).next()?.split('"').nth(1).map(str::to_owned);
     let is_code = |code: &String| !code.is_empty() && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     made.filter_map(text).filter(is_code).collect()
 }

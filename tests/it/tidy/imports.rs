@@ -17,6 +17,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ractor", &["src/actors/", "src/run"]),
     ("reqwest", &["src/gateway/client.rs", "src/cli/", "src/sim/", "src/run"]),
     ("axum", &["src/http/", "src/sim/"]),
+    ("schemars", &["src/http/"]),
     ("clap", &["src/cli/"]),
     ("toml", &["src/config/"]),
     ("anyhow", &["src/main.rs", "src/run", "src/cli/"]),

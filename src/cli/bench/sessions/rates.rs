@@ -124,10 +124,10 @@ impl Rig {
     async fn rate(&self, creates_per_s: u32, span: Duration) -> Result<Rate, CliError> {
         let from = self.world.api.audit().len();
         let mut every = tokio::time::interval(Duration::from_secs(1) / creates_per_s);
-        let (begun, mut under_way) = (clock::now(), JoinSet::new());
-        while begun.elapsed() < span {
+        let (count, mut under_way) = (f64::from(creates_per_s) * span.as_secs_f64(), JoinSet::new());
+        for number in 0..count as usize {
             every.tick().await;
-            under_way.spawn(self.create(format!("rate-{creates_per_s}-{}", under_way.len())));
+            under_way.spawn(self.create(format!("rate-{creates_per_s}-{number}")));
         }
         let mut creates = Vec::new();
         while let Some(created) = under_way.join_next().await {
