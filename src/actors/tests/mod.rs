@@ -4,6 +4,7 @@ mod admission;
 mod crashes;
 mod durability;
 mod edges;
+mod erasing;
 mod failures;
 mod fixtures;
 mod leases;
