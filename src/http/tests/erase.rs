@@ -140,7 +140,7 @@ async fn what_tenants_wrote_is_for_who_has_the_role_and_asks_for_it() {
         assert_eq!(records(caller, "&include=tails").await.code(), "forbidden");
     }
     assert_eq!(guarded.refusals.take().len(), 2);
-    assert_eq!(records("reader", "&include=everything").await.code(), "bad_range");
+    assert_eq!(records("reader", "&include=everything").await.code(), "bad_query");
 
     // On a listener that asks for no token nobody has the role.
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
