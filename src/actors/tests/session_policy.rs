@@ -39,6 +39,7 @@ async fn a_changed_or_missing_policy_is_repaired_within_five_seconds() {
     let repairs = town.records().iter().filter(|record| is("SessionPolicyRepairIssued")(&record.event)).count();
     assert_eq!(repairs, 2);
     town.assert_append_before_act();
+    town.assert_verifies();
 }
 
 #[tokio::test(start_paused = true)]
