@@ -5,7 +5,7 @@
 //! nobody ever hashes a re-encoding: what is hashed is what is stored.
 
 use super::kinds::carried::{CarriedDaemon, CarriedDaemonV1, DAEMON_VERSION};
-use super::kinds::{carried, daemon, operator, pod, session, step, tail, verdict, want};
+use super::kinds::{carried, daemon, operator, pod, session, session_policy, step, tail, verdict, want};
 use super::record::{Event, Kind, for_each_event};
 
 /// The header's number for this encoding.

@@ -3,7 +3,7 @@
 //! A number is never given twice and a released payload struct is never edited: a change is a new version beside the old one,
 //! with a pure conversion from old to new (docs/log-format.md). Who decides what a kind means is `app`, never this folder.
 
-use super::kinds::{carried, daemon, operator, pod, session, step, tail, verdict, want};
+use super::kinds::{carried, daemon, operator, pod, session, session_policy, step, tail, verdict, want};
 use crate::ids::{Seq, Subject};
 
 /// Which part an event plays in a reaction.
@@ -187,9 +187,9 @@ events! {
     /// What was asked to be removed of a session is gone.
     SessionRemoved(session::SessionRemoved) = 61 v 1, Decision;
     /// The network policy of sessions is repaired; nothing is sent before this is durable.
-    SessionPolicyRepairIssued(session::SessionPolicyRepairIssued) = 62 v 1, Note;
+    SessionPolicyRepairIssued(session_policy::SessionPolicyRepairIssued) = 62 v 1, Note;
     /// Other network policies select pods of sessions.
-    SessionPolicyWidened(session::SessionPolicyWidened) = 63 v 1, Note;
+    SessionPolicyWidened(session_policy::SessionPolicyWidened) = 63 v 1, Note;
 }
 
 impl Kind {

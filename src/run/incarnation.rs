@@ -85,7 +85,12 @@ impl Incarnation {
         let (recovered, keeper) = recover(reader.as_ref())?;
         outside.metrics.replay(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX));
         outside.clock.raise(recovered.last_us);
-        tracing::info!(records = recovered.records, apps = recovered.apps.states.len(), "the log is replayed");
+        tracing::info!(
+            records = recovered.records,
+            apps = recovered.apps.states.len(),
+            sessions = recovered.sessions.states.len(),
+            "the log is replayed"
+        );
         let (committer, thread) = if outside.inline {
             CommitterThread::start_inline(log, outside.metrics.clone())
         } else {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock;
-use crate::events::kinds::session::SessionPolicyRepairIssued;
+use crate::events::kinds::session_policy::SessionPolicyRepairIssued;
 use crate::events::kinds::step::{Refusal, StepSettled};
 use crate::events::record::{Event, Record};
 use crate::ids::{LogId, RecordId, Word};
@@ -117,6 +117,11 @@ impl PolicyGuard {
             took_us: u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
         }));
         Repaired { done, events }
+    }
+
+    /// Nobody watches it: what is not watched is asked for.
+    pub(super) fn lost(&self) {
+        self.known().own = Own::Unknown;
     }
 
     /// Another policy selects pods of sessions, or does not any more; says whether that is news.

@@ -18,7 +18,8 @@ use crate::actors::registry::Registry;
 use crate::clock::{Clock, now};
 use crate::events::kinds::daemon::{Listed, WatchLossReason, WatchLost};
 use crate::events::kinds::pod::{GoneHow, PodGone};
-use crate::events::kinds::session::{ClaimGone, ServiceGone, SessionObject, SessionPolicyWidened};
+use crate::events::kinds::session::{ClaimGone, ServiceGone, SessionObject};
+use crate::events::kinds::session_policy::SessionPolicyWidened;
 use crate::events::record::{Draft, Event, Reaction, Record};
 use crate::ids::{LogId, Seq, SessionId, Subject, Word};
 use crate::kube::labels::Ownership;
@@ -237,8 +238,7 @@ impl SessionWatchState {
                 guard.widens(&policy.name, false);
             }
             Watched::Lost { reason, since_us, resource_version } => {
-                // What is not watched is asked for.
-                guard.saw(Own::Unknown, resource_version);
+                guard.lost();
                 self.lost("networkpolicies", reason, since_us, resource_version).await;
             }
             Watched::Odd(odd) => tracing::warn!(name = odd.name, why = odd.why, "a network policy cannot be read"),

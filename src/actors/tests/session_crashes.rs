@@ -69,6 +69,7 @@ async fn play(at: usize, after_ms: u64) -> usize {
     let ends = town.records_of_session("s1").into_iter().filter(|record| record.event.kind().name() == "PodEnded").count();
     assert_eq!(ends, 3, "killed at write {at}: each pod ends once\n{}", town.story());
     town.assert_append_before_act();
+    town.assert_verifies();
     town.sent().len()
 }
 

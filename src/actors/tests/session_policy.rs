@@ -39,6 +39,23 @@ async fn a_changed_or_missing_policy_is_repaired_within_five_seconds() {
     let repairs = town.records().iter().filter(|record| is("SessionPolicyRepairIssued")(&record.event)).count();
     assert_eq!(repairs, 2);
     town.assert_append_before_act();
+    town.assert_verifies();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_is_watched_again_is_not_asked_for() {
+    let town = Town::of_sessions(|_| {}).await;
+    town.bring("s1").await;
+    let asked = town.reads("networkpolicies").iter().filter(|read| read.starts_with("get")).count();
+    for _ in 0..20 {
+        // Its version falls far behind that of the list.
+        town.world.api.skip_revisions(100);
+        town.world.api.compact();
+        town.world.api.cut_watches("networkpolicies", crate::sim::api::Cut::End);
+        town.run(10).await;
+    }
+    town.bring("s2").await;
+    assert_eq!(town.reads("networkpolicies").iter().filter(|read| read.starts_with("get")).count(), asked, "{}", town.story());
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,8 +6,11 @@ use super::support::Town;
 use crate::actors::{Called, NotCalled};
 use crate::config::{Settings, Switch};
 use crate::events::kinds::session::{SessionAsked, SessionDeleteAsked};
+use crate::events::mem_log::MemLog;
 use crate::events::record::Record;
-use crate::ids::{SessionId, Subject, Tenant, Word};
+use crate::ids::{Seq, SessionId, Subject, Tenant, Word};
+use crate::run::recover::{Recovered, fold_on};
+use crate::run::verify::verify_decisions;
 use crate::session::state::Session;
 use crate::session::view::{Answer, State, answer, view};
 use crate::sim::api::DAEMON;
@@ -99,6 +102,18 @@ impl Town {
         let all = self.world.api.audit().since(0).into_iter();
         let reads = all.filter(|entry| entry.user == DAEMON && matches!(entry.verb, "get" | "list") && entry.resource == resource);
         reads.map(|entry| format!("{} {} {}", entry.verb, entry.resource, entry.name)).collect()
+    }
+
+    /// What holds at rest: every decision of the log is planned again as it was, and the log alone gives the states.
+    pub(super) fn assert_verifies(&self) {
+        let reader = MemLog::open_for_reading(&self.disk).expect("the log can be read");
+        let verified = verify_decisions(&*reader).expect("the store answers");
+        assert!(verified.difference.is_none() && verified.unverifiable.is_none(), "{verified:?}\n{}", self.story());
+        let mut recovered = Recovered::default();
+        fold_on(&mut recovered, &*reader, Seq(1), reader.head()).expect("it can be folded");
+        for (id, state) in self.live().sessions().registry().states() {
+            assert_eq!(recovered.sessions.states.get(&id), Some(&*state), "{id}");
+        }
     }
 
     pub(super) fn records_of_session(&self, name: &str) -> Vec<Record> {

@@ -34,6 +34,7 @@ async fn a_session_is_brought_ends_is_resumed_and_deleted() {
     town.run(120).await;
     assert!(town.objects().is_empty());
     town.assert_append_before_act();
+    town.assert_verifies();
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,6 +64,7 @@ async fn two_hundred_sessions_at_once_cost_three_writes_each_and_no_reads() {
     assert_eq!(town.reads("networkpolicies").iter().filter(|read| read.starts_with("get")).count(), 1, "before it was made");
     assert_eq!(["pods", "persistentvolumeclaims", "services"].map(|resource| town.reads(resource).len()), reads);
     town.assert_append_before_act();
+    town.assert_verifies();
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,6 +78,7 @@ async fn a_delete_at_any_moment_of_a_create_wins() {
         town.run(120).await;
         assert!(town.objects().is_empty(), "after {after_ms} ms: {:?}\n{}", town.objects(), town.story());
         town.assert_append_before_act();
+        town.assert_verifies();
     }
 }
 
@@ -190,5 +193,6 @@ async fn a_pod_on_a_lost_node_is_forced_away_only_when_that_is_set_and_its_claim
             assert_eq!(town.bring("s1").await, Answer::Ready { resumed: true });
         }
         town.assert_append_before_act();
+        town.assert_verifies();
     }
 }

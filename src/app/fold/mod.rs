@@ -36,12 +36,8 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         Event::WantRefused(_) => wants::refused(app),
         Event::VerdictReached(reached) => wants::verdict(app, at, reached),
         Event::PodEnded(ended) => pods::end_recorded(app, at, ended),
-        Event::AlarmRaised(alarm) => {
-            app.alarms.insert(alarm.name.clone(), alarm.host.clone());
-        }
-        Event::AlarmCleared(alarm) => {
-            app.alarms.remove(&alarm.name);
-        }
+        Event::AlarmRaised(alarm) => drop(app.alarms.insert(alarm.name.clone(), alarm.host.clone())),
+        Event::AlarmCleared(alarm) => drop(app.alarms.remove(&alarm.name)),
         Event::StepIssued(issued) => steps::issued(app, at, issued),
         Event::StepSettled(settled) => steps::settled(app, at, settled),
         Event::StepRevoked(revoked) => steps::revoking(app, revoked.step),
@@ -74,9 +70,8 @@ pub fn fold(app: &mut App, _rules: Rules, record: &Record) {
         | Event::SettingsTold(_)
         | Event::OperatorSaid(_)
         | Event::RecordErased(_)
-        | Event::CallRefused(_) => {}
-        // A session's.
-        Event::SessionSettingsInForce(_)
+        | Event::CallRefused(_)
+        | Event::SessionSettingsInForce(_)
         | Event::SessionAsked(_)
         | Event::SessionDeleteAsked(_)
         | Event::SessionTouched(_)

@@ -10,6 +10,7 @@ pub mod operator;
 pub mod pod;
 pub mod session;
 pub mod session_carried;
+pub mod session_policy;
 pub mod step;
 pub mod tail;
 pub mod verdict;

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use crate::events::kinds::pod::GoneHow;
 use crate::events::kinds::session::*;
+use crate::events::kinds::session_policy::{SessionPolicyRepairIssued, SessionPolicyWidened};
 use crate::events::kinds::step::{ObjectSeen, Refusal};
 use crate::events::record::Event;
 use crate::ids::{HostName, LogId, RecordId, Seq, SessionId, Tenant, Uid, Word};
