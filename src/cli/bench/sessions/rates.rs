@@ -74,6 +74,7 @@ impl Rig {
         settings.sessions.image = format!("registry.example/session@sha256:{}", "0".repeat(64));
         settings.sessions.frontend_selector = vec!["app=front-end".to_owned()];
         settings.sessions.creates_per_s = 10_000;
+        (settings.sessions.most, settings.sessions.most_of_tenant) = (1_000_000, 1_000_000);
         let joined = embedded::outside(&world, settings, TOKEN);
         let outside = joined.map_err(|error| CliError::refused(error.to_string(), "name another --dir").because(error))?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
