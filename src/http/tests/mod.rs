@@ -1,7 +1,7 @@
 //! Tests of the listeners, over real connections on loopback.
 
 mod access;
-pub(in crate::http) mod control;
+pub(crate) mod control;
 mod erase;
 mod log;
 mod openapi;

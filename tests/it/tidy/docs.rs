@@ -107,6 +107,7 @@ fn counted() -> Metrics {
     metrics.started(Stage::Pull, 1);
     metrics.ended(EndCause::Oom);
     metrics.alarms("waiting", 0);
+    metrics.feed_lag("file", 0);
     metrics
 }
 
