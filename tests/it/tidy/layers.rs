@@ -44,7 +44,6 @@ const LAYERS: &[(&str, u8)] = &[
     ("src/postmortem/about.rs", 1),
     ("src/postmortem/rules.rs", 1),
     ("src/feed/", 2),
-    ("src/feed/filter.rs", 1),
     ("src/actors/", 3),
     ("src/http/", 4),
     ("src/run", 5),
