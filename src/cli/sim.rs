@@ -33,7 +33,7 @@ pub struct Args {
     /// Show a failing seed as it is, with all that happened
     #[arg(long)]
     whole: bool,
-    /// Play the other seeds too when one fails, and say of each what is broken
+    /// Play the other seeds too when one fails, and say of each what is broken, and in which too little happened
     #[arg(long)]
     go_on: bool,
     /// Play each seed twice; a second log that differs from the first is a failure
@@ -173,8 +173,8 @@ fn play_all(first: u64, args: &Args, options: &(dyn Fn(u64) -> Options + Sync)) 
                 return;
             }
             let options = options(first.wrapping_add(at));
-            let once = || if args.whole { play_whole(&options) } else { play(&options) };
-            let played = if args.twice { once().and_then(|first| same_again(first, &once()?)) } else { once() };
+            let played = play(&options).and_then(|first| if args.twice { same_again(first, &play(&options)?) } else { Ok(first) });
+            let played = played.and_then(|played| if args.whole && !played.holds() { play_whole(&options) } else { Ok(played) });
             let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match played {
                 Ok(played) => {
@@ -183,6 +183,9 @@ fn play_all(first: u64, args: &Args, options: &(dyn Fn(u64) -> Options + Sync)) 
                         let _ = output::print(&format!("{} {}\n", options.seed, played.digest));
                     }
                     done.0.add(&played);
+                    if args.go_on && !played.is_rich() {
+                        let _ = output::print(&format!("seed {} has too little in it\n", options.seed));
+                    }
                     if !played.holds() {
                         stop.store(!args.go_on, Ordering::Relaxed);
                         if args.go_on {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::dice::Dice;
 use super::fates::draw_character;
-use super::fault::Scheduled;
+use super::fault::{Kind, Scheduled};
 use super::plan::{Deed, Plan, Story};
 use super::weather;
 
@@ -27,6 +27,9 @@ pub const LEAST: Least = Least { records: 200, writes: 20, kinds: 3, crashes: 1 
 
 /// Rounds of a trial at most: with some faults or some apps alone there may never be enough.
 pub(super) const MOST: u32 = 12;
+
+/// In so many of them things go wrong as before; after those the daemon crashes and nothing else, so that it comes to do something.
+const ROUGH: u32 = 6;
 
 /// The numbers of a round's faults begin at so many times its number.
 const NUMBERS: u32 = 1_000;
@@ -53,7 +56,8 @@ impl Round {
         for fault in &mut faults {
             fault.number += NUMBERS * number;
         }
-        faults.retain(|fault| plan.kinds.contains(&fault.kind) && options.only.as_ref().is_none_or(|only| only.contains(&fault.number)));
+        let comes = |kind: Kind| plan.kinds.contains(&kind) && (number <= ROUGH || kind == Kind::Crash);
+        faults.retain(|fault| comes(fault.kind) && options.only.as_ref().is_none_or(|only| only.contains(&fault.number)));
         let mut stories = Vec::new();
         for app in 0..plan.apps.len() {
             let dice = Dice::new(options.seed, purpose + 100 + app as u64);

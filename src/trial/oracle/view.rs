@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Promises;
 use super::pods::Pod;
 use crate::sim::api::{DAEMON, Entry};
-use crate::trial::history::{AppTruth, End, Happening, Moment, Stored, WantTold};
+use crate::trial::history::{AppTruth, End, GatewayAsk, Happening, Moment, Stored, WantTold};
 
 /// Microseconds in a second.
 pub(super) const SECOND_US: i64 = 1_000_000;
@@ -44,6 +44,8 @@ pub(super) struct Answer {
     pub(super) live: BTreeMap<String, String>,
     /// Apps that have been absent long enough to be withdrawn, as of this answer.
     pub(super) withdrawn: Vec<String>,
+    /// Those of them that the daemon must hold withdrawn.
+    surely_withdrawn: Vec<String>,
 }
 
 /// Absences of an app, as hosted-apps.md counts them ("Withdrawal"); what could not have counted is counted too.
@@ -52,7 +54,15 @@ struct Absent {
     in_row: u32,
     before_mass: u32,
     any_mass: bool,
+    /// Those that surely counted: apart by more than any beat.
+    apart: u32,
+    apart_us: i64,
 }
+
+/// Answers closer together than this may be of one beat interval.
+const APART_US: i64 = 6 * SECOND_US;
+/// So many of those that count may be in no log, over crashes.
+const FORGOTTEN: u32 = 3;
 
 /// Everything that the judges ask about.
 #[derive(Debug)]
@@ -80,6 +90,8 @@ pub(super) struct View {
     pub(super) disturbed_us: i64,
     /// The wall clock was stepped: a life that begins after that may have slept for hours, for all it knows.
     pub(super) clock_stepped: bool,
+    /// Hosts that were ever reported failed.
+    pub(super) failed: BTreeSet<String>,
     /// Secrets that somebody else removed last.
     pub(super) robbed: BTreeSet<String>,
 }
@@ -110,6 +122,7 @@ impl View {
             pending: Vec::new(),
             disturbed_us: 0,
             clock_stepped: false,
+            failed: BTreeSet::new(),
             robbed: BTreeSet::new(),
         }
     }
@@ -161,6 +174,9 @@ impl View {
                 if let Some(apps) = apps.as_ref().filter(|_| (200..300).contains(status) && *world == self.promises.world) {
                     self.answered(apps);
                 }
+            }
+            Happening::Asked { what: GatewayAsk::Beat(reports), .. } => {
+                self.failed.extend(reports.iter().filter(|report| report.state == "failed").map(|report| report.host.clone()));
             }
             Happening::Durable { .. } | Happening::Asked { .. } | Happening::AtRest(_) => {}
         }
@@ -257,17 +273,22 @@ impl View {
                 live.insert(app.clone(), host.clone());
             }
         }
-        let known = self.absent.values().filter(|absent| !is_withdrawn(absent)).count();
-        let missed = self.absent.iter().filter(|(app, absent)| !apps.contains_key(*app) && !is_withdrawn(absent)).count();
-        let mass = apps.is_empty() || (known > 3 && missed * 2 > known);
+        // Which apps were known, so that an answer misses most of them, only the daemon knows; that it names none is plain.
+        let mass = apps.is_empty();
         for (_, absent) in self.absent.iter_mut().filter(|(app, _)| !apps.contains_key(*app)) {
             absent.any_mass |= mass;
             absent.in_row += 1;
             absent.before_mass += u32::from(!absent.any_mass);
+            if self.now_us - absent.apart_us >= APART_US {
+                absent.apart += 1;
+                absent.apart_us = self.now_us;
+            }
         }
+        let surely = self.absent.iter().filter(|(_, absent)| absent.apart >= after_mass + FORGOTTEN);
+        let surely_withdrawn = surely.map(|(app, _)| app.clone()).collect();
         let withdrawn: Vec<String> = self.absent.iter().filter(|(_, absent)| is_withdrawn(absent)).map(|(app, _)| app.clone()).collect();
         let life = self.lives.last().map_or(0, |life| life.number);
-        self.answers.push(Answer { time_us: self.now_us, life, apps: apps.clone(), live, withdrawn });
+        self.answers.push(Answer { time_us: self.now_us, life, apps: apps.clone(), live, withdrawn, surely_withdrawn });
     }
 
     /// The answers that can have been the daemon's last word at `at_us`: the last one that it had for longer than `slack_us` and
@@ -280,7 +301,7 @@ impl View {
     /// count only the daemon knows.
     pub(super) fn last_words_of(&self, app: &str, at_us: i64, slack_us: i64) -> &[Answer] {
         let Range { start, end } = self.last_answers(at_us, slack_us);
-        let says = |answer: &Answer| answer.apps.contains_key(app) || answer.withdrawn.iter().any(|name| name == app);
+        let says = |answer: &Answer| answer.apps.contains_key(app) || answer.surely_withdrawn.iter().any(|name| name == app);
         let said = self.answers[..(start + 1).min(end)].iter().rposition(says).unwrap_or(0);
         &self.answers[said.min(start)..end]
     }

@@ -8,4 +8,7 @@ pub(super) const BROKE: &[(u64, &str)] = &[
     (465, "judge: one answer without an app, which did not count, was taken for its withdrawal, and a true report for a void one"),
     (665, "judge: a stepped wall clock makes a pod on a lost node overdue after a restart"),
     (755, "judge: a pod whose node was cut off before it could say that the process runs was stuck, for all that anybody saw"),
+    (1_672, "judge: whether an answer misses most apps depends on which the daemon knows"),
+    (2_349, "judge: a host that failed, and was named live by a report from before that, need not come back"),
+    (3_713, "judge: answers at once after each other, without an app, count once, and made a true report void"),
 ];

@@ -19,7 +19,7 @@ fn an_answer_that_leaves_the_app_out_makes_no_report_void() {
 #[test]
 fn a_report_of_a_withdrawn_app_is_void() {
     let mut story = live();
-    for _ in 0..6 {
+    for _ in 0..9 {
         story.answer_empty();
         story.wait(10);
     }
