@@ -10,7 +10,7 @@ use super::window::Window;
 use crate::actors::{Called, NotCalled};
 use crate::events::kinds::session::{CallRefusal, SessionAsked, SessionCall, SessionDeleteAsked, SessionTouched};
 use crate::http::sessions::view::SessionsView;
-use crate::ids::{SessionId, Word};
+use crate::ids::{SessionId, Tenant, Word};
 use crate::session::state::Session;
 
 const NOBODY_ACTS: NotCalled = NotCalled::NotReady("the daemon starts, stops or stands by");
@@ -20,8 +20,13 @@ impl SessionsView for Window {
         async move { self.sessions().ok_or(NOBODY_ACTS)?.create(id, ask).await }.boxed()
     }
 
-    fn delete<'a>(&'a self, id: &'a SessionId, ask: SessionDeleteAsked) -> BoxFuture<'a, Result<Called, NotCalled>> {
-        async move { self.sessions().ok_or(NOBODY_ACTS)?.delete(id, ask).await }.boxed()
+    fn delete<'a>(
+        &'a self,
+        id: &'a SessionId,
+        ask: SessionDeleteAsked,
+        of: Option<&'a Tenant>,
+    ) -> BoxFuture<'a, Result<Called, NotCalled>> {
+        async move { self.sessions().ok_or(NOBODY_ACTS)?.delete(id, ask, of).await }.boxed()
     }
 
     fn touch<'a>(&'a self, id: &'a SessionId, touched: SessionTouched) -> BoxFuture<'a, Result<Called, NotCalled>> {

@@ -16,7 +16,8 @@ use crate::session::state::Session;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ask {
     Create(SessionAsked),
-    Delete(SessionDeleteAsked),
+    /// With whose the session was when it was judged whether the caller may: it is nobody else's since. `None`: whoever's it is.
+    Delete(SessionDeleteAsked, Option<Tenant>),
     /// With the time, log time.
     Touch(SessionTouched, i64),
 }
@@ -26,7 +27,8 @@ impl Ask {
     pub(super) fn meets(&self, session: &Session) -> Taken {
         match self {
             Self::Create(ask) => calls::create(session, ask.clone()),
-            Self::Delete(ask) => calls::delete(session, ask.clone()),
+            Self::Delete(_, Some(of)) if session.tenant() != Some(of) => Taken::Refused(CallRefusal::Hidden),
+            Self::Delete(ask, _) => calls::delete(session, ask.clone()),
             Self::Touch(touched, now_us) => calls::touch(session, touched.clone(), *now_us),
         }
     }
@@ -34,8 +36,8 @@ impl Ask {
     pub(super) fn call(&self) -> SessionCall {
         match self {
             Self::Create(_) => SessionCall::Create,
-            Self::Delete(ask) if ask.keep_workspace => SessionCall::Suspend,
-            Self::Delete(_) => SessionCall::Delete,
+            Self::Delete(ask, _) if ask.keep_workspace => SessionCall::Suspend,
+            Self::Delete(..) => SessionCall::Delete,
             Self::Touch(..) => SessionCall::Touch,
         }
     }
@@ -43,7 +45,7 @@ impl Ask {
     pub(super) fn by(&self) -> &Word {
         match self {
             Self::Create(ask) => &ask.by,
-            Self::Delete(ask) => &ask.by,
+            Self::Delete(ask, _) => &ask.by,
             Self::Touch(touched, _) => &touched.by,
         }
     }

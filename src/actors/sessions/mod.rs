@@ -113,12 +113,12 @@ impl Sessions {
         self.call(id, Ask::Create(ask)).await
     }
 
-    /// Asks for a session to be deleted or suspended. Durable when it returns.
+    /// Asks for a session to be deleted or suspended, as long as it is this tenant's; `None`: whoever's it is. Durable when it returns.
     ///
     /// # Errors
     /// See [`NotCalled`].
-    pub async fn delete(&self, id: &SessionId, ask: SessionDeleteAsked) -> Result<Called, NotCalled> {
-        self.call(id, Ask::Delete(ask)).await
+    pub async fn delete(&self, id: &SessionId, ask: SessionDeleteAsked, of: Option<&Tenant>) -> Result<Called, NotCalled> {
+        self.call(id, Ask::Delete(ask, of.cloned())).await
     }
 
     /// Says that a session is in use.
@@ -229,7 +229,7 @@ impl Sessions {
                 }
                 Some(self.0.asking.ask(id, &create.tenant))
             }
-            Ask::Delete(_) | Ask::Touch(..) => None,
+            Ask::Delete(..) | Ask::Touch(..) => None,
         };
         let (call, answered) = Call::new(ask.clone(), asked);
         registry.offer_to(&mut slots, id, Fact::Call(call)).map_err(|Full| NotCalled::Full)?;

@@ -32,8 +32,8 @@ impl Deed {
         let sessions = town.live().sessions().clone();
         match self {
             Self::Bring | Self::Resume | Self::ResumeAgain => drop(tokio::spawn(async move { sessions.create(&id("s1"), ask()).await })),
-            Self::Suspend => drop(tokio::spawn(async move { sessions.delete(&id("s1"), delete(true)).await })),
-            Self::Delete => drop(tokio::spawn(async move { sessions.delete(&id("s1"), delete(false)).await })),
+            Self::Suspend => drop(tokio::spawn(async move { sessions.delete(&id("s1"), delete(true), None).await })),
+            Self::Delete => drop(tokio::spawn(async move { sessions.delete(&id("s1"), delete(false), None).await })),
             Self::End => town.world.nodes.kill_app("pi-session-s1", 1),
         }
     }

@@ -67,7 +67,7 @@ impl Town {
     }
 
     pub(super) async fn delete(&self, name: &str, keep_workspace: bool) -> Result<Called, NotCalled> {
-        self.live().sessions().delete(&id(name), delete(keep_workspace)).await
+        self.live().sessions().delete(&id(name), delete(keep_workspace), None).await
     }
 
     /// Asks for a session and waits for the answer, as a caller does.

@@ -2,13 +2,13 @@
 
 use futures_util::future::join_all;
 
-use super::session_town::id;
+use super::session_town::{delete, id};
 use super::support::Town;
 use crate::actors::NotCalled;
 use crate::events::kinds::session::{CallRefusal, SessionTouched};
 use crate::events::kinds::verdict::EndCause;
 use crate::events::record::Event;
-use crate::ids::Word;
+use crate::ids::{Tenant, Word};
 use crate::session::view::{Answer, State, view};
 
 #[tokio::test(start_paused = true)]
@@ -195,4 +195,17 @@ async fn a_pod_on_a_lost_node_is_forced_away_only_when_that_is_set_and_its_claim
         town.assert_append_before_act();
         town.assert_verifies();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delete_is_for_the_session_of_the_tenant_that_it_was_judged_by() {
+    let town = Town::of_sessions(|_| {}).await;
+    town.create("s1").await.expect("the call is made");
+    let sessions = town.live().sessions().clone();
+    let [other, own] = ["other", "acme"].map(|name| Tenant::new(name).expect("a tenant"));
+    let refused = sessions.delete(&id("s1"), delete(false), Some(&other)).await;
+    assert!(matches!(refused, Err(NotCalled::Refused(CallRefusal::Hidden))), "{refused:?}");
+    town.until("ready", |town| town.state_of("s1") == State::Ready).await;
+    assert!(sessions.delete(&id("s1"), delete(false), Some(&own)).await.is_ok());
+    town.until("gone", |town| town.state_of("s1") == State::Absent).await;
 }

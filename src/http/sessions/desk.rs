@@ -150,10 +150,10 @@ impl Desk {
         let ask = ask::delete(caller, query)?;
         let wait_s = ask::wait_s(query.wait, self.0.ready_s)?;
         let call = if ask.keep_workspace { SessionCall::Suspend } else { SessionCall::Delete };
-        self.known(caller, id, call)?;
+        let session = self.known(caller, id, call)?;
         let deadline = clock::now() + Duration::from_secs(u64::from(wait_s));
         let _place = self.place(caller, id, call, wait_s)?;
-        let called = in_time(self.0.sessions.delete(id, ask)).await?.map_err(|why| self.not_called(caller, id, why))?;
+        let called = in_time(self.0.sessions.delete(id, ask, session.tenant())).await?.map_err(|why| self.not_called(caller, id, why))?;
         if called.demand.is_none() {
             return Ok(Reply::nothing());
         }

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::actors::{Called, NotCalled};
 use crate::events::kinds::session::{CallRefusal, SessionAsked, SessionCall, SessionDeleteAsked, SessionTouched};
-use crate::ids::{SessionId, Word};
+use crate::ids::{SessionId, Tenant, Word};
 use crate::session::state::Session;
 
 /// The sessions, as far as callers have to do with them.
@@ -16,7 +16,8 @@ pub trait SessionsView: Send + Sync + 'static {
     fn create<'a>(&'a self, id: &'a SessionId, ask: SessionAsked) -> BoxFuture<'a, Result<Called, NotCalled>>;
 
     /// Asks for it to be deleted or suspended.
-    fn delete<'a>(&'a self, id: &'a SessionId, ask: SessionDeleteAsked) -> BoxFuture<'a, Result<Called, NotCalled>>;
+    fn delete<'a>(&'a self, id: &'a SessionId, ask: SessionDeleteAsked, of: Option<&'a Tenant>)
+    -> BoxFuture<'a, Result<Called, NotCalled>>;
 
     /// Says that it is in use.
     fn touch<'a>(&'a self, id: &'a SessionId, touched: SessionTouched) -> BoxFuture<'a, Result<Called, NotCalled>>;

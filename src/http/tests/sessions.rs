@@ -24,7 +24,7 @@ use crate::http::access::refusals::Refusals;
 use crate::http::control::{Control, serve_control};
 use crate::http::sessions::desk::Desk;
 use crate::http::sessions::view::SessionsView;
-use crate::ids::{SessionId, Word, hex};
+use crate::ids::{SessionId, Tenant, Word, hex};
 use crate::kube::review::TokenReviews;
 use crate::session::calls::{self, Taken};
 use crate::session::state::Session;
@@ -91,7 +91,12 @@ impl SessionsView for One {
         std::future::ready(self.call(id, |session| calls::create(session, ask))).boxed()
     }
 
-    fn delete<'a>(&'a self, id: &'a SessionId, ask: SessionDeleteAsked) -> BoxFuture<'a, Result<Called, NotCalled>> {
+    fn delete<'a>(
+        &'a self,
+        id: &'a SessionId,
+        ask: SessionDeleteAsked,
+        _of: Option<&'a Tenant>,
+    ) -> BoxFuture<'a, Result<Called, NotCalled>> {
         std::future::ready(self.call(id, |session| calls::delete(session, ask))).boxed()
     }
 
