@@ -265,7 +265,7 @@ impl<'a> Printer<'a> {
     fn new(reader: &'a dyn LogReader, format: LogFormat) -> Self {
         let about = Some(reader).filter(|_| format == LogFormat::Cloudevents);
         let about = about.and_then(|reader| About::of(reader, Clock::wall_now_us()).ok());
-        let world = about.and_then(|about| about.settings.get("world").cloned()).unwrap_or_default();
+        let world = about.and_then(|about| serde_json::from_str(about.settings.get("world")?).ok()).unwrap_or_default();
         Self { out: super::output::stdout(), reader, format, world, correlation: Correlation::default() }
     }
 

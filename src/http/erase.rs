@@ -74,7 +74,10 @@ async fn erase(
     asked: Result<Json<Asked>, JsonRejection>,
 ) -> Result<Response, Problem> {
     let Json(Asked { seq, reason }) = asked.map_err(|rejection| {
-        Problem::new(rejection.status(), "bad_erasure", "what is asked for is JSON: {\"seq\": NUMBER, \"reason\": TEXT}")
+        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+            return Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body here is at most {BODY_BYTES} bytes"));
+        }
+        Problem::new(StatusCode::BAD_REQUEST, "bad_erasure", "what is asked for is JSON: {\"seq\": NUMBER, \"reason\": TEXT}")
     })?;
     let removed = read(log.as_ref(), |reader| Ok(reader.removed())).await?;
     if let Some(removed) = removed.filter(|removed| Seq(seq) <= removed.to) {

@@ -13,8 +13,8 @@ use super::error::CliError;
 use super::output;
 use super::run::{bind, failed, make_private, signalled};
 use crate::clock::Entropy;
-use crate::config::Settings;
 use crate::config::address::listen_address;
+use crate::config::{Settings, Switch};
 use crate::events::log::OpenOptions;
 use crate::events::sled_log::SledLog;
 use crate::http::access::gate::Gate;
@@ -150,6 +150,9 @@ fn settings(world: &World, dir: &Path, args: &Args) -> Settings {
     settings.control.listen = args.control.to_string();
     settings.sources.listen = args.sources.to_string();
     settings.gateway.beat_ms = u64::from(1_200 / args.speed).max(100);
+    settings.sessions.serve = Switch::On;
+    settings.sessions.image = format!("registry.example/session@sha256:{}", "5a".repeat(32));
+    settings.sessions.frontend_selector = vec!["app=front".to_owned()];
     settings
 }
 

@@ -89,7 +89,7 @@ async fn an_operator_erases_and_nobody_else() {
         (r#"{"seq": 2, "reason": "x"}"#, 409, "decides"),
         (r#"{"seq": 9, "reason": "x"}"#, 404, "not_found"),
         (r#"{"seq": 3, "reason": ""}"#, 400, "bad_reason"),
-        (r#"{"seq": -3, "reason": "x"}"#, 422, "bad_erasure"),
+        (r#"{"seq": -3, "reason": "x"}"#, 400, "bad_erasure"),
         (r#"{"seq": 3"#, 400, "bad_erasure"),
     ] {
         let answer = erase(&guarded, "operator", body).await;
