@@ -18,7 +18,7 @@ use crate::http::control::serve_control;
 use crate::http::log::LogView;
 use crate::ids::{Seq, Subject, Word};
 
-struct OneLog(Arc<dyn LogReader>);
+pub(super) struct OneLog(pub(super) Arc<dyn LogReader>);
 
 impl LogView for OneLog {
     fn reader(&self) -> Option<Arc<dyn LogReader>> {

@@ -6,24 +6,16 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::control::control;
+use super::log::OneLog;
 use super::{Answer, get};
 use crate::clock::{Clock, Entropy};
 use crate::events::kinds::operator::OperatorSaid;
 use crate::events::kinds::tail::{TailOf, TailText};
-use crate::events::log::{EventLog as _, LogReader, OpenOptions};
+use crate::events::log::{EventLog as _, OpenOptions};
 use crate::events::mem_log::{MemDisk, MemLog};
 use crate::events::record::{Draft, Event, Reaction};
 use crate::http::control::serve_control;
-use crate::http::log::LogView;
 use crate::ids::{HostName, Seq, Subject, Uid, Word};
-
-struct OneLog(Arc<dyn LogReader>);
-
-impl LogView for OneLog {
-    fn reader(&self) -> Option<Arc<dyn LogReader>> {
-        Some(Arc::clone(&self.0))
-    }
-}
 
 #[tokio::test]
 async fn why_is_asked_by_number_and_by_name() {
