@@ -35,8 +35,10 @@ fn hosts_of(view: &View, app: &str, truth: &AppTruth) -> Vec<String> {
     let wanted = (!truth.failed).then(|| truth.host.clone());
     let former = truth.live_host.clone().filter(|live| *live != truth.host);
     // The sixth exit drops a former host; one that was stopped or dropped for another reason does not come back.
-    // Nor does one that was reported failed, and then named live by a report from before.
-    let went = |live: &str| was_stopped(view, live) || was_dropped(view, app, live) || view.failed.contains(live);
+    // Nor does one that was reported failed, and then named live by a report from before; one that was started again since does.
+    let began_us = |live: &str| view.pods_of(live).map(|pod| pod.created_us).max();
+    let has_failed = |live: &str| view.failed.get(live).is_some_and(|at_us| began_us(live).is_none_or(|began_us| began_us <= *at_us));
+    let went = |live: &str| was_stopped(view, live) || was_dropped(view, app, live) || has_failed(live);
     let former = former.filter(|live| may_have_counted(view, live) <= view.promises.crash_limit && !went(live));
     wanted.into_iter().chain(former).collect()
 }

@@ -90,8 +90,8 @@ pub(super) struct View {
     pub(super) disturbed_us: i64,
     /// The wall clock was stepped: a life that begins after that may have slept for hours, for all it knows.
     pub(super) clock_stepped: bool,
-    /// Hosts that were ever reported failed.
-    pub(super) failed: BTreeSet<String>,
+    /// Hosts that were ever reported failed, and when last.
+    pub(super) failed: BTreeMap<String, i64>,
     /// Secrets that somebody else removed last.
     pub(super) robbed: BTreeSet<String>,
 }
@@ -122,7 +122,7 @@ impl View {
             pending: Vec::new(),
             disturbed_us: 0,
             clock_stepped: false,
-            failed: BTreeSet::new(),
+            failed: BTreeMap::new(),
             robbed: BTreeSet::new(),
         }
     }
@@ -176,7 +176,8 @@ impl View {
                 }
             }
             Happening::Asked { what: GatewayAsk::Beat(reports), .. } => {
-                self.failed.extend(reports.iter().filter(|report| report.state == "failed").map(|report| report.host.clone()));
+                let failed = reports.iter().filter(|report| report.state == "failed");
+                self.failed.extend(failed.map(|report| (report.host.clone(), moment.time_us)));
             }
             Happening::Durable { .. } | Happening::Asked { .. } | Happening::AtRest(_) => {}
         }

@@ -4,6 +4,7 @@
 pub(super) const BROKE: &[(u64, &str)] = &[
     (5, "a host that was live, and whose name an app got again, was taken for live: the trials' gateway gave names twice"),
     (59, "nothing crashed in it, and hardly anything happened"),
+    (138, "judge: a host that was reported failed, wanted again, and live since, was held to be failed for ever"),
     (229, "judge: a live host that its node had just lost was held to have ended, because its pod before that had"),
     (465, "judge: one answer without an app, which did not count, was taken for its withdrawal, and a true report for a void one"),
     (665, "judge: a stepped wall clock makes a pod on a lost node overdue after a restart"),
