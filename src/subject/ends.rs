@@ -87,8 +87,9 @@ fn ended_container(view: &PodSeen) -> (&'static str, Option<&ContainerEnd>) {
 }
 
 fn cause_of(pod: &Pod, view: &PodSeen, container: &str, ended: Option<&ContainerEnd>) -> EndCause {
-    // Only a deletion that this very observation shows can have ended it: before, the process ended by itself.
-    if view.deleting && pod.delete.is_some() {
+    // Only a deletion that this very observation shows can have ended it: before, the process ended by itself. One of ours that nobody
+    // answered may never have arrived.
+    if view.deleting && pod.delete_stands() {
         return EndCause::DeletedByUs;
     }
     if let Some(disruption) = pod.disruption {

