@@ -10,8 +10,6 @@ pub(super) const BROKE: &[(u64, &str)] = &[
     (665, "judge: a stepped wall clock makes a pod on a lost node overdue after a restart"),
     (755, "judge: a pod whose node was cut off before it could say that the process runs was stuck, for all that anybody saw"),
     (1_672, "judge: whether an answer misses most apps depends on which the daemon knows"),
-    (1_863, "a delete that nobody answered, and that never arrived, was taken for the cause of a pod's end"),
     (2_349, "judge: a host that failed, and was named live by a report from before that, need not come back"),
-    (2_819, "the same: what followed was the removal of a host that ran"),
     (3_713, "judge: answers at once after each other, without an app, count once, and made a true report void"),
 ];
